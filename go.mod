@@ -1,0 +1,3 @@
+module github.com/riprap-go/riprap
+
+go 1.26.0
