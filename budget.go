@@ -1,0 +1,266 @@
+package riprap
+
+import (
+	"cmp"
+	"math"
+	"sync/atomic"
+	"time"
+)
+
+// A Budget limits the share of retries over all calls to a service. Each call whose first attempt succeeds deposits a
+// fraction of a retry, and each retry withdraws a whole one, so that a healthy service has room for retries and a
+// failing one soon sees nearly none, however many clients call it. Retries never deposit.
+//
+// The zero Budget is ready to use, and so is a Budget with some of its fields set; they must not change once it is in
+// use. A Budget may be used by many goroutines at once. Deposits and withdrawals are lock-free and wait for nothing.
+type Budget struct {
+	// Ratio is what the first attempt of a call deposits when it succeeds, in retries. Zero means 0.2, one retry for
+	// five such calls. Negative means nothing; positive infinity makes the budget unlimited.
+	Ratio float64
+
+	// Reserve is how many retries do not expire. It is full at the start, so that a young or quiet client can retry,
+	// deposits fill it before anything else, and without any it fills up within an hour. Zero means ten, negative
+	// means none.
+	Reserve int
+
+	// Window is how long a deposit above the reserve lasts. Zero or less means ten seconds; the least is ten
+	// milliseconds.
+	Window time.Duration
+
+	// Parent is a budget above this one, for example one for a whole process. Both get the deposits, and both must
+	// allow a retry. A budget with more than three above it, or with itself among them, denies every retry.
+	Parent *Budget
+
+	fraction atomic.Uint64        // deposits that are not a whole retry yet, in units; whole ones are carried off
+	reserve  atomic.Int64         // the instant at which the reserve would have been empty; zero means never touched
+	slots    [slots]atomic.Uint64 // whole retries by time: the slot's number above, their count in the low bits
+}
+
+const (
+	slots  = 10      // of a window
+	levels = 4       // of budgets above each other
+	unit   = 1 << 32 // of a fraction of a retry
+
+	slotBits = 24 // for the count of retries in a slot
+	slotMask = 1<<slotBits - 1
+
+	refill = time.Hour // of an empty reserve
+)
+
+// A hold is a granted retry: where each level took it from, so that it can go back there.
+type hold struct {
+	levels int
+	from   [levels]int64 // a slot's number, or one of the constants below
+}
+
+const (
+	fromReserve   = -1
+	fromUnlimited = -2
+)
+
+// instant counts nanoseconds on a scale of our own that is never zero or negative. Within a process it follows the
+// monotonic clock, so that a step of the wall clock neither empties a budget nor fills it. The ends are far enough
+// from those of an int64 that an hour more or less does not overflow.
+func instant(now time.Time) int64 {
+	const middle = 1 << 62
+	return middle + min(max(int64(now.Sub(start)), -middle/2), middle/2)
+}
+
+var start = time.Now()
+
+// Left returns how many retries could be granted at the time now, for display: as many as the scarcest of the budget
+// and those above it has. It is math.MaxInt if they are all unlimited or b is nil.
+func (b *Budget) Left(now time.Time) int {
+	left := math.MaxInt
+	for t, level := instant(now), 0; b != nil; b, level = b.Parent, level+1 {
+		if level == levels {
+			return 0
+		}
+		if !b.unlimited() {
+			left = min(left, b.inReserve(t)+b.inWindow(t))
+		}
+	}
+	return left
+}
+
+// deposit credits a call whose first attempt succeeded.
+func (b *Budget) deposit(now time.Time) {
+	if b == nil {
+		return
+	}
+	for t, level := instant(now), 0; b != nil && level < levels; b, level = b.Parent, level+1 {
+		b.add(t)
+	}
+}
+
+// withdraw takes a retry from the budget and each one above it, or from none of them.
+func (b *Budget) withdraw(now time.Time, h *hold) bool {
+	if b == nil {
+		return true
+	}
+	t := instant(now)
+	for level := b; level != nil; level = level.Parent {
+		from, ok := int64(0), h.levels < levels
+		if ok {
+			from, ok = level.take(t)
+		}
+		if !ok {
+			b.giveBack(h)
+			return false
+		}
+		h.from[h.levels] = from
+		h.levels++
+	}
+	return true
+}
+
+// giveBack returns a retry that was not made to where it came from. If that slot has expired, so has the retry.
+func (b *Budget) giveBack(h *hold) {
+	for _, from := range h.from[:h.levels] {
+		switch from {
+		case fromUnlimited:
+		case fromReserve:
+			b.reserve.Add(-b.refillTime())
+		default:
+			slot := &b.slots[from%slots]
+			for old := slot.Load(); old>>slotBits == slotNumber(from) && old&slotMask < slotMask; old = slot.Load() {
+				if slot.CompareAndSwap(old, old+1) {
+					break
+				}
+			}
+		}
+		b = b.Parent
+	}
+	*h = hold{}
+}
+
+func (b *Budget) unlimited() bool { return math.IsInf(b.Ratio, 1) }
+
+func (b *Budget) add(t int64) {
+	ratio := cmp.Or(b.Ratio, 0.2)
+	if !(ratio > 0) || b.unlimited() { // none also for NaN
+		return
+	}
+	deposit := uint64(min(ratio, 1<<20) * unit)
+	sum := b.fraction.Add(deposit)
+	whole := sum/unit - (sum-deposit)/unit // right also when the sum has wrapped around
+	for ; whole > 0 && b.topUp(t); whole-- {
+	}
+	if whole > 0 {
+		b.put(t/b.slotTime(), whole)
+	}
+}
+
+// take withdraws from this level alone: what expires first goes first, the reserve last.
+func (b *Budget) take(t int64) (from int64, ok bool) {
+	if b.unlimited() {
+		return fromUnlimited, true
+	}
+	now := t / b.slotTime()
+	for number := now - slots + 1; number <= now; number++ {
+		slot := &b.slots[number%slots]
+		for old := slot.Load(); old>>slotBits == slotNumber(number) && old&slotMask > 0; old = slot.Load() {
+			if slot.CompareAndSwap(old, old-1) {
+				return number, true
+			}
+		}
+	}
+	return fromReserve, b.takeReserve(t)
+}
+
+// put adds whole retries to a slot. What is left from a window ago expires; a late caller's retries join a newer slot.
+func (b *Budget) put(number int64, n uint64) {
+	slot := &b.slots[number%slots]
+	for {
+		old := slot.Load()
+		holds, count := old>>slotBits, old&slotMask
+		if mine := slotNumber(number); count == 0 || slotNumber(int64(mine-holds)) < 1<<(63-slotBits) {
+			if holds != mine {
+				count = 0
+			}
+			holds = mine
+		}
+		if slot.CompareAndSwap(old, holds<<slotBits|min(count+n, slotMask)) {
+			return
+		}
+	}
+}
+
+func (b *Budget) inWindow(t int64) (n int) {
+	now := t / b.slotTime()
+	for number := now - slots + 1; number <= now; number++ {
+		if s := b.slots[number%slots].Load(); s>>slotBits == slotNumber(number) {
+			n += int(s & slotMask)
+		}
+	}
+	return n
+}
+
+// slotNumber returns as many bits of a slot's number as a slot has room for. They come round after 35 years of the
+// shortest slots.
+func slotNumber(number int64) uint64 { return uint64(number) << slotBits >> slotBits }
+
+func (b *Budget) slotTime() int64 {
+	window := b.Window
+	if window <= 0 {
+		window = 10 * time.Second
+	}
+	return int64(max(window/slots, time.Millisecond))
+}
+
+// The reserve is kept as one instant, that at which it would have been empty: it has one retry for each refillTime
+// since then, at most its size. So it fills by itself.
+
+func (b *Budget) reserveSize() int64 { return max(int64(cmp.Or(b.Reserve, 10)), 0) }
+func (b *Budget) refillTime() int64  { return max(int64(refill)/b.reserveSize(), 1) }
+
+// emptied returns the instant at which the reserve would have been empty, and the one at which it would have to have
+// been for the reserve to be full now.
+func (b *Budget) emptied(t, empty int64) (at, full int64) {
+	full = t - b.reserveSize()*b.refillTime()
+	if empty == 0 {
+		return full, full
+	}
+	return max(empty, full), full
+}
+
+func (b *Budget) inReserve(t int64) int {
+	if b.reserveSize() == 0 {
+		return 0
+	}
+	at, _ := b.emptied(t, b.reserve.Load())
+	return int(max(t-at, 0) / b.refillTime())
+}
+
+// topUp adds a retry to the reserve, unless it is full.
+func (b *Budget) topUp(t int64) bool {
+	if b.reserveSize() == 0 {
+		return false
+	}
+	for {
+		old := b.reserve.Load()
+		at, full := b.emptied(t, old)
+		if at == full {
+			return false
+		}
+		if b.reserve.CompareAndSwap(old, max(at-b.refillTime(), full)) {
+			return true
+		}
+	}
+}
+
+func (b *Budget) takeReserve(t int64) bool {
+	if b.reserveSize() == 0 {
+		return false
+	}
+	for {
+		old := b.reserve.Load()
+		at, _ := b.emptied(t, old)
+		if t-at < b.refillTime() {
+			return false
+		}
+		if b.reserve.CompareAndSwap(old, at+b.refillTime()) {
+			return true
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package riprap
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+)
+
+// The JSON form of a Policy. Durations are text as time.Duration writes them.
+type policyJSON struct {
+	MaxAttempts    int         `json:"maxAttempts,omitzero"`
+	Timeout        duration    `json:"timeout,omitzero"`
+	AttemptTimeout duration    `json:"attemptTimeout,omitzero"`
+	MinAttempt     duration    `json:"minAttempt,omitzero"`
+	Backoff        backoffJSON `json:"backoff,omitzero"`
+	MaxWait        duration    `json:"maxWait,omitzero"`
+	Budget         *budgetJSON `json:"budget,omitempty"`
+}
+
+type backoffJSON struct {
+	Base   duration `json:"base,omitzero"`
+	Max    duration `json:"max,omitzero"`
+	Factor float64  `json:"factor,omitzero"`
+	Jitter Jitter   `json:"jitter,omitzero"`
+}
+
+type budgetJSON struct {
+	Ratio   ratio    `json:"ratio,omitzero"`
+	Reserve int      `json:"reserve,omitzero"`
+	Window  duration `json:"window,omitzero"`
+}
+
+// MarshalJSON writes the policy's figures, durations as text like "800ms", zero fields left out. What is not a figure
+// is not in it: Retryable, Trace, Rand, and the Parent and the present state of the Budget.
+func (p Policy) MarshalJSON() ([]byte, error) {
+	form := policyJSON{
+		MaxAttempts:    p.MaxAttempts,
+		Timeout:        duration(p.Timeout),
+		AttemptTimeout: duration(p.AttemptTimeout),
+		MinAttempt:     duration(p.MinAttempt),
+		MaxWait:        duration(p.MaxWait),
+		Backoff: backoffJSON{
+			Base: duration(p.Backoff.Base), Max: duration(p.Backoff.Max),
+			Factor: p.Backoff.Factor, Jitter: p.Backoff.Jitter,
+		},
+	}
+	if b := p.Budget; b != nil {
+		form.Budget = &budgetJSON{Ratio: ratio(b.Ratio), Reserve: b.Reserve, Window: duration(b.Window)}
+	}
+	return json.Marshal(form)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. Fields that are not in the text keep their values, a "budget" is
+// a new Budget, and null changes nothing. A field that no policy has is an error.
+func (p *Policy) UnmarshalJSON(text []byte) error {
+	if string(text) == "null" {
+		return nil
+	}
+	form := policyJSON{
+		MaxAttempts:    p.MaxAttempts,
+		Timeout:        duration(p.Timeout),
+		AttemptTimeout: duration(p.AttemptTimeout),
+		MinAttempt:     duration(p.MinAttempt),
+		MaxWait:        duration(p.MaxWait),
+		Backoff: backoffJSON{
+			Base: duration(p.Backoff.Base), Max: duration(p.Backoff.Max),
+			Factor: p.Backoff.Factor, Jitter: p.Backoff.Jitter,
+		},
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&form); err != nil {
+		return fmt.Errorf("riprap: policy: %w", err)
+	}
+	p.MaxAttempts = form.MaxAttempts
+	p.Timeout, p.AttemptTimeout = time.Duration(form.Timeout), time.Duration(form.AttemptTimeout)
+	p.MinAttempt, p.MaxWait = time.Duration(form.MinAttempt), time.Duration(form.MaxWait)
+	p.Backoff = Backoff{
+		Base: time.Duration(form.Backoff.Base), Max: time.Duration(form.Backoff.Max),
+		Factor: form.Backoff.Factor, Jitter: form.Backoff.Jitter,
+	}
+	if b := form.Budget; b != nil {
+		p.Budget = &Budget{Ratio: float64(b.Ratio), Reserve: b.Reserve, Window: time.Duration(b.Window)}
+	}
+	return nil
+}
+
+// A duration is written as text.
+type duration time.Duration
+
+func (d duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+func (d *duration) UnmarshalText(text []byte) error {
+	parsed, err := time.ParseDuration(string(text))
+	*d = duration(parsed)
+	return err
+}
+
+// A ratio may be infinite, for which JSON has no number.
+type ratio float64
+
+func (r ratio) MarshalJSON() ([]byte, error) {
+	if math.IsInf(float64(r), 1) {
+		return []byte(`"unlimited"`), nil
+	}
+	return json.Marshal(float64(r))
+}
+
+func (r *ratio) UnmarshalJSON(text []byte) error {
+	if string(text) == `"unlimited"` {
+		*r = ratio(math.Inf(1))
+		return nil
+	}
+	if err := json.Unmarshal(text, (*float64)(r)); err != nil {
+		return errors.New(`a budget's ratio is a number or "unlimited"`)
+	}
+	return nil
+}

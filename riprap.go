@@ -1,0 +1,245 @@
+// Package riprap decides when, how often, for how long and for which operations a failed call is tried again.
+//
+// A [Policy] is plain data, and its zero value is ready to use:
+//
+//	err := riprap.Do(ctx, nil, func(ctx context.Context) error {
+//		return send(ctx, message)
+//	})
+//
+// [Do] runs an operation under a Policy. [Operation] is the same decision without the running: it reads no clock,
+// never sleeps and starts nothing, so that a queue consumer, a simulation or an HTTP transport can drive it. Package
+// riphttp is such a driver.
+//
+// Three rules hold everywhere. Attempts are counted with the first try: three attempts are one call and two
+// retries. What a service asks for is a minimum: random time is added to it and never taken away. And a retry that
+// cannot pay off is not made: riprap does not sleep towards a deadline that the next attempt could not meet.
+//
+// Retries help one caller and hurt the service. Share one [Budget] among all calls to a service, so that retries
+// fade to nearly nothing while it is down, however many callers there are.
+package riprap
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+const (
+	defaultMaxAttempts = 4
+	defaultMaxWait     = time.Minute
+)
+
+// A Policy says when, how often and for how long an operation is tried again. It is plain data: copy one and change
+// a field. A Policy may be used by many goroutines at once as long as nobody changes it.
+//
+// The zero Policy and a nil *Policy are ready to use. For every limit zero means the runner's default, given beside
+// each field for [Do] and for package riphttp, and a negative value means none.
+type Policy struct {
+	// MaxAttempts counts the first try too: one means never again. Zero means four, negative means no limit.
+	MaxAttempts int
+
+	// Timeout bounds the operation with its waits. Zero means none in Do and 30 seconds in riphttp, where it ends
+	// when the response's header is there.
+	Timeout time.Duration
+
+	// AttemptTimeout bounds each attempt. Zero means none in Do and 10 seconds in riphttp, where it ends when the
+	// response's header is there.
+	AttemptTimeout time.Duration
+
+	// MinAttempt is the least time in which an attempt can be useful. No retry is made if less would be left for it.
+	// Zero means that any time is enough in Do, and 10 milliseconds in riphttp.
+	MinAttempt time.Duration
+
+	// Backoff gives the waits between attempts. Its zero value is full jitter over a half second that doubles up to
+	// ten seconds.
+	Backoff Backoff
+
+	// MaxWait is the longest wait that a service may ask for. When it asks for more, the operation ends at once with
+	// ErrWait: trying earlier than asked would be wrong, and sleeping for an hour would surprise. Zero means a minute,
+	// negative means no limit.
+	MaxWait time.Duration
+
+	// Budget limits the share of retries over all calls. Share one per service called. Nil grants every retry in Do;
+	// riphttp keeps a budget for each destination.
+	Budget *Budget
+
+	// Retryable reports whether another attempt may cure an error. Nil means that all errors but those marked
+	// Permanent and an inner loop's *Error may. Permanent errors end the operation whatever Retryable says.
+	Retryable func(error) bool
+
+	// Trace is told what happens. Nil tells nobody.
+	Trace *Trace
+
+	// Rand returns uniform random numbers in [0,1) for the jitter. Nil means math/rand/v2. It must be safe for
+	// concurrent use if the Policy is.
+	Rand func() float64
+}
+
+// zero stands in for a nil *Policy.
+var zero Policy
+
+// Do calls op until it succeeds, fails in a way that no retry can cure, or the Policy p ends it. A nil p is the zero
+// Policy.
+//
+// The context given to op carries the attempt's deadline. It is cancelled when op returns, so op must not leave
+// anything behind that needs it. While the caller's own deadline comes first, the context is the caller's: whose
+// time ran out stays clear.
+//
+// An error that is not worth a retry comes back as it came. When riprap gave up, the result is an *[Error] with the
+// last failure and the reason; errors.Is and errors.As find both. When ctx is done, op is not called any more, a wait
+// ends at once, and the reason is the context's error and its cause.
+func Do(ctx context.Context, p *Policy, op func(context.Context) error) error {
+	if p == nil {
+		p = &zero
+	}
+	if !p.unobserved() || ctx.Err() != nil {
+		return run(ctx, p, op, 0, nil)
+	}
+	// Nothing to bound and nobody to tell: the first attempt costs a call, and one look at the clock for a budget.
+	err := op(ctx)
+	if err != nil {
+		return run(ctx, p, op, 1, err)
+	}
+	if p.Budget != nil {
+		p.Budget.deposit(time.Now())
+	}
+	return nil
+}
+
+// DoValue is [Do] for an operation that returns a value. With an error comes the value of the last attempt.
+func DoValue[T any](ctx context.Context, p *Policy, op func(context.Context) (T, error)) (T, error) {
+	var value T
+	err := Do(ctx, p, func(ctx context.Context) (err error) {
+		value, err = op(ctx)
+		return err
+	})
+	return value, err
+}
+
+// unobserved reports whether an attempt under p needs neither a clock nor a context nor a word to anybody.
+func (p *Policy) unobserved() bool {
+	return p.Timeout <= 0 && p.AttemptTimeout <= 0 && p.Trace == nil
+}
+
+// errAborted is the reason in the Done event of an operation that did not return.
+var errAborted = errors.New("the operation panicked or ended its goroutine")
+
+// run drives an Operation in real time. If attempts is 1, the first attempt is already over and ended with err.
+func run(ctx context.Context, p *Policy, op func(context.Context) error, attempts int, err error) (stop error) {
+	d := driver{Operation: Operation{Policy: p, Attempts: attempts}, err: err}
+	returned := false
+	defer func() { // runs also when op or a hook panics or calls runtime.Goexit
+		d.giveBack()
+		if d.timer != nil {
+			d.timer.Stop()
+		}
+		if !returned {
+			stop = d.giveUp(errAborted, d.err)
+		}
+		p.Trace.done(ctx, d.event(stop))
+	}()
+	stop = d.loop(ctx, op)
+	returned = true
+	return stop
+}
+
+// A driver carries an Operation through its attempts.
+type driver struct {
+	Operation
+	now   time.Time   // as far as anybody asks
+	err   error       // how the last attempt ended
+	timer *time.Timer // one for all waits, from the first
+}
+
+func (d *driver) loop(ctx context.Context, op func(context.Context) error) error {
+	p := d.Policy
+	d.Deadline, _ = ctx.Deadline()
+	if p.Timeout > 0 {
+		d.Deadline = earlier(d.Deadline, time.Now().Add(p.Timeout))
+	}
+	for begun := d.Attempts > 0; ; begun = false {
+		if !begun {
+			if ctx.Err() != nil {
+				return d.Cancel(cause(ctx), d.err)
+			}
+			d.err = d.attempt(ctx, op)
+		}
+		if d.err != nil && ctx.Err() != nil {
+			return d.Cancel(cause(ctx), d.err)
+		}
+		if d.err != nil || p.Budget != nil {
+			d.now = time.Now()
+		}
+		wait, stop := d.Next(d.now, d.err)
+		if wait == 0 {
+			return stop
+		}
+		p.Trace.retry(ctx, d.event(d.err))
+		if d.timer == nil {
+			d.timer = time.NewTimer(wait)
+		} else {
+			d.timer.Reset(wait)
+		}
+		select {
+		case <-d.timer.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// attempt runs op once, in a context with the attempt's bound.
+func (d *driver) attempt(ctx context.Context, op func(context.Context) error) error {
+	callers, _ := ctx.Deadline()
+	if d.Policy.AttemptTimeout > 0 {
+		d.now = time.Now()
+	}
+	until := d.Begin(d.now)
+	ctx = d.Policy.Trace.attempt(ctx, Event{Attempts: d.Attempts})
+	// Only a bound of our own that is strictly earlier is armed: when the caller's deadline passes, the caller's
+	// context says so.
+	if !until.IsZero() && (callers.IsZero() || until.Before(callers)) {
+		bound, cancel := context.WithDeadline(ctx, until)
+		defer cancel()
+		ctx = bound
+	}
+	return op(ctx)
+}
+
+// cause returns why ctx is done: its cause, joined to its error unless the cause says as much itself.
+func cause(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if errors.Is(cause, err) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", err, cause)
+}
+
+// earlier returns the earlier of two times, of which the zero Time is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func (p *Policy) random() float64 {
+	if p.Rand != nil {
+		return p.Rand()
+	}
+	return rand.Float64()
+}
+
+func (p *Policy) retryable(err error) bool {
+	if p.Retryable != nil {
+		return p.Retryable(err)
+	}
+	// An inner loop has already made its attempts. To repeat them here would multiply the calls.
+	_, inner := errors.AsType[*Error](err)
+	return !inner
+}
+
+func (p *Policy) maxAttempts() int       { return cmp.Or(p.MaxAttempts, defaultMaxAttempts) }
+func (p *Policy) maxWait() time.Duration { return cmp.Or(p.MaxWait, defaultMaxWait) }
