@@ -24,10 +24,10 @@ type Operation struct {
 	Deadline time.Time     // when the whole operation must be over; zero means never
 	Attempts int           // attempts begun so far
 	Wait     time.Duration // the wait before the coming attempt
+	Asked    time.Duration // what the service asked for with the last failure; Next sets it
 
-	asked  time.Duration // what the service asked for with the last failure
-	reason error         // why riprap gave up, nil if it did not
-	held   hold          // the retry that Next granted and Begin has not spent
+	reason error // why riprap gave up, nil if it did not
+	held   hold  // the retry that Next granted and Begin has not spent
 }
 
 // Begin starts an attempt at the time now. It counts the attempt and spends the retry that [Operation.Next] was
@@ -58,19 +58,19 @@ func (o *Operation) Next(now time.Time, err error) (wait time.Duration, stop err
 		return 0, nil
 	}
 	err, m := unmark(err)
-	o.asked = m.wait
+	o.Asked = m.wait
 	if m.permanent || !p.retryable(err) {
 		return 0, err
 	}
 	if limit := p.maxAttempts(); limit > 0 && o.Attempts >= limit {
 		return 0, o.giveUp(ErrAttempts, err)
 	}
-	if limit := p.maxWait(); limit > 0 && o.asked > limit {
+	if limit := p.maxWait(); limit > 0 && o.Asked > limit {
 		return 0, o.giveUp(ErrWait, err)
 	}
 	wait = p.Backoff.Delay(o.Attempts, o.Wait, p.random())
-	if o.asked > 0 {
-		wait = max(wait, stretch(o.asked, p.random()))
+	if o.Asked > 0 {
+		wait = max(wait, stretch(o.Asked, p.random()))
 	}
 	if !o.Deadline.IsZero() && wait >= o.Deadline.Sub(now)-max(p.MinAttempt, 0) {
 		return 0, o.giveUp(ErrDeadline, err)
@@ -90,14 +90,14 @@ func (o *Operation) Next(now time.Time, err error) (wait time.Duration, stop err
 func (o *Operation) Cancel(cause, last error) error {
 	o.giveBack()
 	last, m := unmark(last)
-	o.asked = m.wait
+	o.Asked = m.wait
 	return o.giveUp(cause, last)
 }
 
 // giveUp returns the error for an operation that ended without success for a reason.
 func (o *Operation) giveUp(reason, err error) *Error {
 	o.reason = reason
-	return &Error{Attempts: o.Attempts, Wait: o.asked, Reason: reason, Err: err}
+	return &Error{Attempts: o.Attempts, Wait: o.Asked, Reason: reason, Err: err}
 }
 
 // giveBack returns a retry that was granted and not begun.
@@ -120,7 +120,7 @@ func (o *Operation) event(err error) Event {
 		err = gaveUp.Err
 	}
 	err, _ = unmark(err)
-	return Event{Attempts: o.Attempts, Err: err, Reason: o.reason, Wait: o.Wait, Asked: o.asked}
+	return Event{Attempts: o.Attempts, Err: err, Reason: o.reason, Wait: o.Wait, Asked: o.Asked}
 }
 
 // stretch adds up to a fifth to what a service asked for. Without it, all clients that were told "5" return together.

@@ -77,7 +77,7 @@ func judge(resp *http.Response, now time.Time) error {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
 		again = true
 	case http.StatusConflict:
-		again = keyed(resp.Request)
+		again = resp.Request != nil && hasKey(resp.Request)
 	case http.StatusRequestEntityTooLarge:
 		_, again = asked(resp.Header, now)
 	}
@@ -108,11 +108,6 @@ func shouldRetry(h http.Header, names ...string) (retry, told bool) {
 		}
 	}
 	return retry, told
-}
-
-// keyed reports whether the service saw an idempotency key on the request.
-func keyed(r *http.Request) bool {
-	return r != nil && (r.Header.Get("Idempotency-Key") != "" || r.Header.Get("X-Idempotency-Key") != "")
 }
 
 func unprocessed(code int) error {

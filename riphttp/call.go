@@ -1,0 +1,311 @@
+package riphttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/riprap-go/riprap"
+)
+
+const (
+	// A discarded body is read to its end if that costs little: then the connection can be used again.
+	drainBytes = 256 << 10
+	drainTime  = 50 * time.Millisecond
+
+	// An upload above this size that the connection does not survive is sent once more and no oftener: the server may
+	// have refused it with a 413 that the reset overtook.
+	largeUpload = 1 << 20
+)
+
+var errAborted = errors.New("the round trip panicked or ended its goroutine")
+
+// A call is one request on its way through its attempts.
+type call struct {
+	t           *Transport
+	policy      riprap.Policy
+	op          riprap.Operation
+	destination *destination
+	req         *http.Request // the caller's, or a copy with a key
+	body        replay
+	repeatable  bool        // what method and key allow; the body has its own say
+	timer       *time.Timer // one for all waits, from the first
+	sends       int         // requests written in past attempts, as far as somebody counts
+	broken      int         // large uploads that the connection did not survive
+	current     *exchange   // the attempt at hand
+}
+
+func (c *call) run(ctx context.Context, req *http.Request) (*http.Response, error) {
+	var now time.Time
+	if c.policy.Timeout > 0 || c.policy.AttemptTimeout > 0 {
+		now = time.Now()
+	}
+	c.op.Deadline, _ = ctx.Deadline()
+	if c.policy.Timeout > 0 {
+		if d := now.Add(c.policy.Timeout); c.op.Deadline.IsZero() || d.Before(c.op.Deadline) {
+			c.op.Deadline = d
+		}
+	}
+	c.req = c.t.keyed(req)
+	c.repeatable = c.t.repeatable(c.req)
+	if err := c.body.prepare(ctx, c.op.Deadline, c.req, c.t.maxReplay()); err != nil {
+		c.tell(ctx, err, nil, 0)
+		return nil, err
+	}
+
+	var failure error // of the attempt before
+	for {
+		if cause := gone(ctx, req); cause != nil {
+			c.body.close()
+			return nil, c.giveUp(ctx, cause, failure)
+		}
+		body, err := c.body.next()
+		if err != nil {
+			return nil, c.giveUp(ctx, fmt.Errorf("the request body cannot be read again: %w", err), failure)
+		}
+		var resp *http.Response
+		resp, failure = c.attempt(ctx, now, body)
+		if failure == nil {
+			return c.answer(ctx, resp), nil
+		}
+		now = time.Now()
+		wait, stop := c.next(ctx, now, resp, failure)
+		switch {
+		case wait > 0:
+			c.pause(ctx, resp, wait, failure)
+			now = time.Now()
+		case resp != nil:
+			c.report(ctx, stop, failure)
+			c.current.carry(resp)
+			return resp, nil
+		default:
+			c.report(ctx, stop, failure)
+			c.current.end()
+			return nil, stop
+		}
+	}
+}
+
+// attempt sends the request once and judges the response. A nil failure is an answer.
+func (c *call) attempt(ctx context.Context, now time.Time, body io.ReadCloser) (*http.Response, error) {
+	req := c.begin(ctx, now, body)
+	resp, err := c.t.sender().RoundTrip(req)
+	c.sends += c.current.sends()
+	var failure error
+	if err == nil {
+		resp.Request = c.req
+		failure = c.t.verdict(resp)
+		if c.current.sawStaleTimeout(resp) {
+			failure = fmt.Errorf("%w: %w", ErrNotProcessed, failure)
+		}
+	}
+	if c.current.stopped() {
+		// The bound has struck: before the header came, or while Judge read in the body.
+		if resp != nil {
+			resp.Body.Close()
+		}
+		return nil, fmt.Errorf("no response within %v: %w", c.current.until.Sub(now), context.DeadlineExceeded)
+	}
+	if err == nil {
+		return resp, failure
+	}
+	if failed := c.body.failed(); failed != nil {
+		return nil, riprap.Permanent(fmt.Errorf("reading the request body: %w", failed))
+	}
+	if final(c.req, err) {
+		return nil, riprap.Permanent(err)
+	}
+	return nil, err
+}
+
+// begin starts an attempt and returns the request to send.
+func (c *call) begin(ctx context.Context, now time.Time, body io.ReadCloser) *http.Request {
+	first := c.op.Attempts == 0
+	until := c.op.Begin(now)
+	trace := c.policy.Trace
+	if trace != nil && trace.Attempt != nil {
+		if traced := trace.Attempt(ctx, c.event(nil, nil, 0)); traced != nil {
+			ctx = traced
+		}
+	}
+	if callers, ok := ctx.Deadline(); ok && !until.Before(callers) {
+		until = time.Time{} // when the caller's deadline passes, the caller's context says so
+	}
+	silence := c.t.readTimeout()
+	observed := trace != nil || !c.repeatable
+	c.current = nil
+	if until.IsZero() && silence == 0 && !observed {
+		if first && body == c.req.Body {
+			return c.req
+		}
+	} else {
+		c.current = newExchange(ctx, now, until, silence, c.req)
+		ctx = &c.current.bound
+		if observed {
+			ctx = c.current.observe(ctx)
+		}
+	}
+	req := c.req.WithContext(ctx)
+	req.Body, req.GetBody = body, c.body.get
+	if !first {
+		req.Header = c.req.Header.Clone() // whatever Base did to the headers of the attempt before
+	}
+	return req
+}
+
+// next decides what follows a failure: a wait above zero and another attempt, or the end.
+func (c *call) next(ctx context.Context, now time.Time, resp *http.Response, failure error) (time.Duration, error) {
+	unsafe := c.unsafe(resp, failure)
+	if cause := gone(ctx, c.req); cause != nil {
+		if unsafe == ErrOutcomeUnknown {
+			cause = fmt.Errorf("%w: %w", cause, unsafe)
+		}
+		return 0, c.op.Cancel(cause, failure)
+	}
+	if unsafe != nil && c.curable(failure) {
+		return 0, c.op.Cancel(unsafe, failure)
+	}
+	return c.op.Next(now, failure)
+}
+
+// unsafe returns why the request must not be sent again, nil if it may.
+func (c *call) unsafe(resp *http.Response, failure error) error {
+	processed := !c.current.provesUnsent(failure)
+	if resp == nil && processed && c.req.ContentLength > largeUpload && !errors.Is(failure, context.DeadlineExceeded) {
+		if c.broken++; c.broken > 1 {
+			return riprap.ErrAttempts
+		}
+	}
+	switch {
+	case (c.repeatable || !processed) && c.body.again:
+		return nil
+	case resp == nil && !c.repeatable && processed:
+		return ErrOutcomeUnknown
+	default:
+		return ErrUnsafe
+	}
+}
+
+// curable reports whether another attempt could cure the failure, were it safe.
+func (c *call) curable(failure error) bool {
+	o := riprap.Operation{Policy: &riprap.Policy{Retryable: c.policy.Retryable, MaxAttempts: -1, MaxWait: -1}}
+	wait, _ := o.Next(time.Time{}, failure)
+	return wait > 0
+}
+
+// pause discards a failed response and waits.
+func (c *call) pause(ctx context.Context, resp *http.Response, wait time.Duration, failure error) {
+	if t := c.policy.Trace; t != nil && t.Retry != nil {
+		t.Retry(ctx, c.event(failure, nil, wait))
+	}
+	if c.timer == nil {
+		c.timer = time.NewTimer(wait)
+	} else {
+		c.timer.Reset(wait)
+	}
+	if resp != nil {
+		c.current.discard(resp)
+	}
+	c.current.end()
+	select {
+	case <-c.timer.C:
+	case <-ctx.Done():
+	case <-c.req.Cancel:
+	}
+}
+
+// answer hands a response over that is an answer. The call is over when its body is.
+func (c *call) answer(ctx context.Context, resp *http.Response) *http.Response {
+	var budget *riprap.Budget
+	if c.op.Attempts == 1 {
+		budget = c.policy.Budget
+	}
+	if c.current == nil {
+		succeeded(budget)
+		return resp
+	}
+	c.current.body.ending = ending{ctx: ctx, budget: budget, trace: c.policy.Trace, event: c.event(nil, nil, c.op.Wait)}
+	c.current.carry(resp)
+	return resp
+}
+
+// An ending is what is due when the body of an answer has been read or closed.
+type ending struct {
+	ctx    context.Context
+	budget *riprap.Budget // gets a deposit, unless nil
+	trace  *riprap.Trace
+	event  riprap.Event
+}
+
+func (e *ending) over(err error) {
+	if err == nil {
+		succeeded(e.budget)
+	}
+	if e.trace != nil && e.trace.Done != nil {
+		e.event.Err = err
+		e.trace.Done(e.ctx, e.event)
+	}
+}
+
+// succeeded deposits into the budget of a call whose first attempt succeeded.
+func succeeded(b *riprap.Budget) {
+	if b != nil {
+		o := riprap.Operation{Policy: &riprap.Policy{Budget: b}, Attempts: 1}
+		o.Next(time.Now(), nil)
+	}
+}
+
+// giveUp ends the call for a reason of the transport's.
+func (c *call) giveUp(ctx context.Context, reason, failure error) error {
+	err := c.op.Cancel(reason, failure)
+	c.report(ctx, err, failure)
+	return err
+}
+
+// report sends the Done event of a call that failed.
+func (c *call) report(ctx context.Context, stop, failure error) {
+	if gaveUp, ok := stop.(*riprap.Error); ok && !errors.Is(failure, stop) {
+		c.tell(ctx, gaveUp.Err, gaveUp.Reason, c.op.Wait)
+		return
+	}
+	c.tell(ctx, stop, nil, c.op.Wait)
+}
+
+func (c *call) tell(ctx context.Context, err, reason error, wait time.Duration) {
+	if t := c.policy.Trace; t != nil && t.Done != nil {
+		t.Done(ctx, c.event(err, reason, wait))
+	}
+}
+
+func (c *call) event(err, reason error, wait time.Duration) riprap.Event {
+	return riprap.Event{
+		Name: c.destination.name, Attempts: c.op.Attempts, Sends: c.sends,
+		Err: err, Reason: reason, Wait: wait, Asked: c.op.Asked,
+	}
+}
+
+// abort cleans up after a panic or runtime.Goexit.
+func (c *call) abort(ctx context.Context) {
+	c.body.close()
+	c.current.end()
+	c.giveUp(ctx, errAborted, nil)
+}
+
+// gone returns why the caller left, nil while it has not.
+func gone(ctx context.Context, req *http.Request) error {
+	if err := ctx.Err(); err != nil {
+		if cause := context.Cause(ctx); errors.Is(cause, err) {
+			return cause
+		}
+		return fmt.Errorf("%w: %w", err, context.Cause(ctx))
+	}
+	select {
+	case <-req.Cancel:
+		return context.Canceled
+	default:
+		return nil
+	}
+}

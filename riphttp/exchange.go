@@ -1,0 +1,267 @@
+package riphttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"sync/atomic"
+	"time"
+)
+
+// An exchange is one attempt: the context that bounds it, and later the body of its response. All methods work on a
+// nil exchange, that of an attempt that nothing bounds and nobody observes.
+type exchange struct {
+	bound
+	body body
+	wire *wire
+}
+
+// A bound is the context of an attempt. It ends when the caller's context does, when a timer strikes, and when the
+// attempt is over.
+//
+// A context of package context will not do. The attempt's deadline must not end the body, which a WithDeadline does;
+// and where the deadline strikes, children must report DeadlineExceeded, which those of a WithCancelCause do not.
+type bound struct {
+	caller context.Context // with the values
+	inner  context.Context // what really ends
+	cancel context.CancelCauseFunc
+	until  time.Time // when the header must be there; zero means whenever
+	req    *http.Request
+	timer  *time.Timer // for the header, then for each Read
+	struck atomic.Bool
+}
+
+type nestedKey struct{}
+
+func newExchange(ctx context.Context, now, until time.Time, silence time.Duration, req *http.Request) *exchange {
+	x := &exchange{bound: bound{caller: ctx, until: until, req: req}, body: body{silence: silence}}
+	x.inner, x.cancel = context.WithCancelCause(ctx)
+	x.body.x = x
+	if !until.IsZero() {
+		x.arm(until.Sub(now))
+	}
+	return x
+}
+
+func (b *bound) Deadline() (time.Time, bool) {
+	if b.until.IsZero() {
+		return b.caller.Deadline()
+	}
+	return b.until, true
+}
+
+func (b *bound) Done() <-chan struct{} { return b.inner.Done() }
+
+func (b *bound) Err() error {
+	err := b.inner.Err()
+	if err != nil && b.struck.Load() {
+		return context.DeadlineExceeded
+	}
+	return err
+}
+
+func (b *bound) Value(key any) any {
+	if key == (nestedKey{}) {
+		return b.req
+	}
+	return b.caller.Value(key)
+}
+
+// AfterFunc is found by package context, which otherwise starts a goroutine for each child.
+func (b *bound) AfterFunc(f func()) (stop func() bool) { return context.AfterFunc(b.inner, f) }
+
+// arm sets the timer.
+func (b *bound) arm(d time.Duration) {
+	if b.timer == nil {
+		b.timer = time.AfterFunc(d, b.strike)
+	} else {
+		b.timer.Reset(d)
+	}
+}
+
+func (b *bound) strike() {
+	b.struck.Store(true)
+	b.cancel(context.DeadlineExceeded)
+}
+
+// stopped disarms the timer and reports whether it has struck.
+func (x *exchange) stopped() bool {
+	return x != nil && (x.timer != nil && !x.timer.Stop() || x.struck.Load())
+}
+
+// end frees what the exchange holds.
+func (x *exchange) end() {
+	if x == nil {
+		return
+	}
+	if x.timer != nil {
+		x.timer.Stop()
+	}
+	x.cancel(context.Canceled)
+}
+
+// discard reads a response that nobody will see to its end, within bounds, and closes it.
+func (x *exchange) discard(resp *http.Response) {
+	defer resp.Body.Close()
+	if resp.ContentLength > drainBytes {
+		return
+	}
+	if x != nil {
+		x.arm(drainTime)
+		defer x.stopped()
+	} else {
+		defer time.AfterFunc(drainTime, func() { resp.Body.Close() }).Stop()
+	}
+	io.CopyN(io.Discard, resp.Body, drainBytes+1)
+}
+
+// carry makes the exchange the body of the response that the caller gets.
+func (x *exchange) carry(resp *http.Response) {
+	if x == nil {
+		return
+	}
+	x.body.ReadCloser = resp.Body
+	switch stream, writable := resp.Body.(io.Writer); {
+	case resp.Body == http.NoBody:
+		x.body.finish(nil)
+	case !writable:
+		resp.Body = &x.body
+	default: // 101 Switching Protocols: both sides may be silent for as long as they like
+		x.body.silence = 0
+		if half, ok := resp.Body.(interface{ CloseWrite() error }); ok {
+			resp.Body = halfCloser{upgraded{&x.body, stream}, half.CloseWrite}
+		} else {
+			resp.Body = upgraded{&x.body, stream}
+		}
+	}
+}
+
+// A body is the body of a response in the caller's hands.
+type body struct {
+	io.ReadCloser
+	x        *exchange
+	silence  time.Duration
+	ending   ending
+	finished atomic.Bool
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	if b.silence > 0 {
+		b.x.arm(b.silence)
+	}
+	n, err := b.ReadCloser.Read(p)
+	if b.silence > 0 {
+		b.x.timer.Stop()
+	}
+	switch {
+	case err == io.EOF:
+		b.finish(nil)
+	case err != nil:
+		if b.x.struck.Load() && b.x.caller.Err() == nil {
+			err = fmt.Errorf("response body: no data for %v: %w", b.silence, context.DeadlineExceeded)
+		}
+		b.finish(err)
+	}
+	return n, err
+}
+
+func (b *body) Close() error {
+	err := b.ReadCloser.Close()
+	b.finish(nil)
+	return err
+}
+
+func (b *body) finish(err error) {
+	if b.finished.Swap(true) {
+		return
+	}
+	b.x.end()
+	b.ending.over(err)
+}
+
+type upgraded struct {
+	*body
+	io.Writer
+}
+
+type halfCloser struct {
+	upgraded
+	closeWrite func() error
+}
+
+func (h halfCloser) CloseWrite() error { return h.closeWrite() }
+
+// A wire is what httptrace tells of an attempt.
+type wire struct {
+	asked  atomic.Bool  // for a connection, so that Base is one that tells
+	reused atomic.Bool  // the connection
+	sends  atomic.Int32 // headers written
+	wrote  atomic.Bool  // the request, whole
+	early  atomic.Bool  // a response began before the request was written
+}
+
+// observe returns a context whose attempt tells what goes over the wire.
+func (x *exchange) observe(ctx context.Context) context.Context {
+	w := new(wire)
+	x.wire = w
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn:      func(string) { w.asked.Store(true) },
+		GotConn:      func(info httptrace.GotConnInfo) { w.reused.Store(info.Reused) },
+		WroteHeaders: func() { w.sends.Add(1) },
+		WroteRequest: func(info httptrace.WroteRequestInfo) { w.wrote.Store(info.Err == nil) },
+		GotFirstResponseByte: func() {
+			if !w.wrote.Load() {
+				w.early.Store(true)
+			}
+		},
+	})
+}
+
+func (x *exchange) sends() int {
+	if x == nil || x.wire == nil {
+		return 0
+	}
+	return int(x.wire.sends.Load())
+}
+
+// provesUnsent reports whether the failure proves that the service has not processed the request.
+func (x *exchange) provesUnsent(failure error) bool {
+	if errors.Is(failure, ErrNotProcessed) || refusedStream(failure) {
+		return true
+	}
+	if x != nil && x.wire != nil && x.wire.asked.Load() {
+		// Header blocks are complete or not there. One that is not complete starts nothing.
+		return x.wire.sends.Load() == 0
+	}
+	op, ok := errors.AsType[*net.OpError](failure)
+	return ok && op.Op == "dial"
+}
+
+// sawStaleTimeout reports whether a response is the 408 that a server writes into an idle connection while the
+// request is on its way: the server cannot have had the request.
+func (x *exchange) sawStaleTimeout(resp *http.Response) bool {
+	return resp.StatusCode == http.StatusRequestTimeout && resp.Close &&
+		x != nil && x.wire != nil && x.wire.reused.Load() && x.wire.early.Load()
+}
+
+// refusedStream reports whether err is an HTTP/2 stream reset with REFUSED_STREAM, which guarantees that the request was
+// not processed (RFC 9113 §8.7).
+func refusedStream(err error) bool {
+	const refused = 0x7
+	stream, ok := errors.AsType[streamError](err)
+	return ok && stream.Code == refused
+}
+
+// A streamError takes what net/http's own type for such a reset tells: that one is not exported, but its As method fills
+// every struct of the same shape.
+type streamError struct {
+	StreamID uint32
+	Code     uint32
+	Cause    error
+}
+
+func (e streamError) Error() string { return fmt.Sprintf("HTTP/2 stream reset with code %d", e.Code) }

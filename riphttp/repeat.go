@@ -1,0 +1,250 @@
+package riphttp
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// IsRepeatable reports whether a request may be sent twice: its method is idempotent (RFC 9110 §9.2.2), or it carries an
+// Idempotency-Key or X-Idempotency-Key, which net/http takes as permission too.
+func IsRepeatable(req *http.Request) bool {
+	switch req.Method {
+	case "", "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE":
+		return true
+	}
+	return hasKey(req)
+}
+
+func (t *Transport) repeatable(req *http.Request) bool {
+	if t.Repeatable != nil {
+		return t.Repeatable(req)
+	}
+	return IsRepeatable(req)
+}
+
+func (t *Transport) maxReplay() int64 { return cmp.Or(t.MaxReplay, defaultMaxReplay) }
+
+// A replay gives each attempt a reader of the request's body. Readers are never shared: the one of a failed attempt may
+// still be read when the next attempt begins.
+type replay struct {
+	first io.ReadCloser                 // for the first attempt, until it is handed out
+	get   func() (io.ReadCloser, error) // for further ones, and for those that net/http makes by itself
+	again bool                          // the body can be sent again
+	begun bool
+	watch *watched // the reader last handed out, if it can fail
+}
+
+// prepare looks at the body of a request and reads a small one that could not be sent again otherwise.
+func (r *replay) prepare(ctx context.Context, deadline time.Time, req *http.Request, limit int64) error {
+	r.first, r.get = req.Body, req.GetBody
+	switch {
+	case req.Body == nil || req.Body == http.NoBody || req.GetBody != nil:
+		r.again = true
+	case req.ContentLength > 0 && req.ContentLength <= limit:
+		content, err := readAll(ctx, deadline, req)
+		if err != nil {
+			return fmt.Errorf("reading the request body: %w", err)
+		}
+		r.get = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }
+		r.first, _ = r.get()
+		r.again = true
+	}
+	return nil
+}
+
+// readAll reads and closes the body of a request, whose length is known. When time is over, it closes the body to end
+// a pending Read.
+func readAll(ctx context.Context, deadline time.Time, req *http.Request) ([]byte, error) {
+	if !deadline.IsZero() {
+		bound, cancel := context.WithDeadline(ctx, deadline)
+		defer cancel()
+		ctx = bound
+	}
+	closeOnce := sync.OnceValue(req.Body.Close)
+	stop := context.AfterFunc(ctx, func() { closeOnce() })
+	content := make([]byte, req.ContentLength)
+	n, err := io.ReadFull(req.Body, content)
+	if err == nil {
+		var more [1]byte
+		if extra, _ := io.ReadFull(req.Body, more[:]); extra > 0 {
+			err = fmt.Errorf("it is longer than its ContentLength of %d", req.ContentLength)
+		}
+	} else if err == io.EOF || err == io.ErrUnexpectedEOF {
+		err = fmt.Errorf("it ends after %d bytes, its ContentLength is %d: %w", n, req.ContentLength, io.ErrUnexpectedEOF)
+	}
+	if !stop() {
+		err = context.Cause(ctx)
+	}
+	return content, cmp.Or(err, closeOnce())
+}
+
+// next returns the body for another attempt, nil if the request has none.
+func (r *replay) next() (io.ReadCloser, error) {
+	body := r.first
+	if r.begun && r.get != nil {
+		var err error
+		if body, err = r.get(); err != nil {
+			return nil, err
+		}
+	}
+	r.first, r.begun, r.watch = nil, true, nil
+	if r.again && body != nil && body != http.NoBody && !inMemory(body) {
+		r.watch = &watched{ReadCloser: body}
+		if _, ok := body.(io.WriterTo); ok {
+			return watchedWriterTo{r.watch}, nil
+		}
+		return r.watch, nil
+	}
+	return body, nil
+}
+
+// close closes the caller's body if no attempt has got it.
+func (r *replay) close() {
+	if r.first != nil {
+		r.first.Close()
+		r.first = nil
+	}
+}
+
+// failed returns the error of the body's own reader, nil if it has none. Such a failure is the caller's and not the
+// service's, and another attempt would meet it again.
+func (r *replay) failed() error {
+	if r.watch == nil {
+		return nil
+	}
+	if err := r.watch.err.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// A watched reader remembers how it failed.
+type watched struct {
+	io.ReadCloser
+	err atomic.Pointer[error]
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	n, err := w.ReadCloser.Read(p)
+	if err != nil && err != io.EOF {
+		w.err.CompareAndSwap(nil, &err)
+	}
+	return n, err
+}
+
+// A watchedWriterTo keeps the reader's own way of writing itself.
+type watchedWriterTo struct{ *watched }
+
+func (w watchedWriterTo) WriteTo(to io.Writer) (int64, error) {
+	sink := &sink{Writer: to}
+	n, err := w.ReadCloser.(io.WriterTo).WriteTo(sink)
+	if err != nil && !sink.failed {
+		w.err.CompareAndSwap(nil, &err)
+	}
+	return n, err
+}
+
+// A sink tells failures to write from failures to read.
+type sink struct {
+	io.Writer
+	failed bool
+}
+
+func (s *sink) Write(p []byte) (int, error) {
+	n, err := s.Writer.Write(p)
+	s.failed = s.failed || err != nil
+	return n, err
+}
+
+// inMemory reports whether a body is one of the readers that http.NewRequest knows. They cannot fail, and net/http
+// sends them in one packet with the header as long as it sees what they are.
+func inMemory(body io.ReadCloser) bool {
+	v := reflect.ValueOf(body)
+	if t := v.Type(); t != nopCloser && t != nopCloserWriterTo {
+		return false
+	}
+	switch v.Field(0).Interface().(type) {
+	case *bytes.Reader, *bytes.Buffer, *strings.Reader:
+		return true
+	}
+	return false
+}
+
+var (
+	nopCloser         = reflect.TypeOf(io.NopCloser(nil))
+	nopCloserWriterTo = reflect.TypeOf(io.NopCloser(new(bytes.Reader)))
+)
+
+// final reports whether an error of Base is one that time does not heal: the certificate, the protocol, the name, the
+// request itself.
+func final(req *http.Request, err error) bool {
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
+		return dns.IsNotFound
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "remote error" { // a TLS alert
+		return true
+	}
+	for _, reason := range [...]error{http.ErrSchemeMismatch, http.ErrNotSupported, context.Canceled} {
+		if errors.Is(err, reason) {
+			return true
+		}
+	}
+	return isA[*tls.CertificateVerificationError](err) || isA[x509.UnknownAuthorityError](err) ||
+		isA[x509.HostnameError](err) || isA[x509.CertificateInvalidError](err) || isA[x509.SystemRootsError](err) ||
+		isA[tls.RecordHeaderError](err) || isA[*tls.ECHRejectionError](err) || malformed(req)
+}
+
+func isA[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+// malformed reports whether net/http refuses to send a request: its errors for that have no types.
+func malformed(req *http.Request) bool {
+	if req.URL.Scheme != "http" && req.URL.Scheme != "https" || req.URL.Host == "" || req.Method != "" && !isHTTPToken(req.Method) {
+		return true
+	}
+	for _, fields := range [...]http.Header{req.Header, req.Trailer} {
+		for name, values := range fields {
+			for _, value := range values {
+				if !isHTTPToken(name) || !isFieldValue(value) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// isHTTPToken reports whether s is a token as RFC 9110 §5.6.2 has it.
+func isHTTPToken(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c <= ' ' || c >= 0x7f || strings.IndexByte(`"(),/:;<=>?@[\]{}`, c) >= 0 {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// isFieldValue reports whether s has no control characters but tabs, RFC 9110 §5.5.
+func isFieldValue(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' && c != '\t' || c == 0x7f {
+			return false
+		}
+	}
+	return true
+}
