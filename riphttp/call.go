@@ -26,7 +26,7 @@ var errAborted = errors.New("the round trip panicked or ended its goroutine")
 // A call is one request on its way through its attempts.
 type call struct {
 	t           *Transport
-	policy      riprap.Policy
+	policy      *riprap.Policy
 	op          riprap.Operation
 	destination *destination
 	req         *http.Request // the caller's, or a copy with a key

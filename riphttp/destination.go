@@ -37,7 +37,8 @@ type destination struct {
 	service service
 	name    string
 	budget  riprap.Budget
-	used    atomic.Bool // since the last sweep
+	policy  riprap.Policy // the Transport's, complete
+	used    atomic.Bool   // since the last sweep
 }
 
 // Destinations is the table of the services called. The zero value is ready to use.
@@ -49,21 +50,22 @@ type destinations struct {
 	swept time.Time
 }
 
-// find returns the destination of a request.
-func (d *destinations) find(name func(*http.Request) string, req *http.Request) *destination {
+// destination returns what the Transport knows of the service that a request goes to.
+func (t *Transport) destination(req *http.Request) *destination {
 	var s service
-	if name != nil {
-		s.host = name(req)
+	if t.Destination != nil {
+		s.host = t.Destination(req)
 	} else {
 		s = origin(req.URL)
 	}
+	d := &t.destinations
 	found := d.last.Load()
 	if found == nil || found.service != s {
 		d.mu.RLock()
 		found = d.table[s]
 		d.mu.RUnlock()
 		if found == nil {
-			found = d.add(s, time.Now())
+			found = d.add(s, t.Policy, time.Now())
 		}
 		d.last.Store(found)
 	}
@@ -73,7 +75,7 @@ func (d *destinations) find(name func(*http.Request) string, req *http.Request) 
 	return found
 }
 
-func (d *destinations) add(s service, now time.Time) *destination {
+func (d *destinations) add(s service, p *riprap.Policy, now time.Time) *destination {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if found := d.table[s]; found != nil {
@@ -88,6 +90,7 @@ func (d *destinations) add(s service, now time.Time) *destination {
 		d.sweep(now)
 	}
 	added := &destination{service: s, name: s.String(), budget: riprap.Budget{Parent: d.all}}
+	added.policy = *complete(p, &added.budget)
 	d.table[s] = added
 	return added
 }

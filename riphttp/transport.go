@@ -137,11 +137,12 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL == nil || req.Header == nil {
 		return t.sender().RoundTrip(req) // which knows how to refuse it
 	}
-	c := call{t: t, policy: t.policy(ctx), destination: t.destinations.find(t.Destination, req)}
-	if c.policy.Budget == nil {
-		c.policy.Budget = &c.destination.budget
+	c := call{t: t, destination: t.destination(req)}
+	c.policy = &c.destination.policy
+	if own, ok := ctx.Value(policyKey{}).(*riprap.Policy); ok && own != nil {
+		c.policy = complete(own, &c.destination.budget)
 	}
-	c.op.Policy = &c.policy
+	c.op.Policy = c.policy
 	returned := false
 	defer func() { // runs also when a hook, Judge or Base panics
 		if c.timer != nil {
@@ -156,18 +157,17 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// policy returns the policy for a request, with the figures of a transport in place of zeros.
-func (t *Transport) policy(ctx context.Context) riprap.Policy {
+// complete returns a copy of a policy, nil for the zero one, with the figures of a transport in place of zeros.
+func complete(policy *riprap.Policy, budget *riprap.Budget) *riprap.Policy {
 	var p riprap.Policy
-	if own, ok := ctx.Value(policyKey{}).(*riprap.Policy); ok && own != nil {
-		p = *own
-	} else if t.Policy != nil {
-		p = *t.Policy
+	if policy != nil {
+		p = *policy
 	}
 	p.Timeout = cmp.Or(p.Timeout, defaultTimeout)
 	p.AttemptTimeout = cmp.Or(p.AttemptTimeout, defaultAttemptTimeout)
 	p.MinAttempt = cmp.Or(p.MinAttempt, defaultMinAttempt)
-	return p
+	p.Budget = cmp.Or(p.Budget, budget)
+	return &p
 }
 
 func (t *Transport) readTimeout() time.Duration {
