@@ -36,6 +36,7 @@ type call struct {
 	sends       int         // requests written in past attempts, as far as somebody counts
 	broken      int         // large uploads that the connection did not survive
 	current     *exchange   // the attempt at hand
+	told        bool        // that the call is over, or its answer's body will tell
 }
 
 func (c *call) run(ctx context.Context, req *http.Request) (*http.Response, error) {
@@ -98,7 +99,7 @@ func (c *call) attempt(ctx context.Context, now time.Time, body io.ReadCloser) (
 	if err == nil {
 		resp.Request = c.req
 		failure = c.t.verdict(resp)
-		if c.current.sawStaleTimeout(resp) {
+		if failure != nil && c.current.sawStaleTimeout(resp) {
 			failure = fmt.Errorf("%w: %w", ErrNotProcessed, failure)
 		}
 	}
@@ -142,11 +143,14 @@ func (c *call) begin(ctx context.Context, now time.Time, body io.ReadCloser) *ht
 			return c.req
 		}
 	} else {
-		c.current = newExchange(ctx, now, until, silence, c.req)
-		ctx = &c.current.bound
+		var w *wire
 		if observed {
-			ctx = c.current.observe(ctx)
+			w = new(wire)
+			ctx = w.watch(ctx)
 		}
+		c.current = newExchange(ctx, now, until, silence, c.req)
+		c.current.wire = w
+		ctx = &c.current.bound
 	}
 	req := c.req.WithContext(ctx)
 	req.Body, req.GetBody = body, c.body.get
@@ -174,7 +178,7 @@ func (c *call) next(ctx context.Context, now time.Time, resp *http.Response, fai
 // unsafe returns why the request must not be sent again, nil if it may.
 func (c *call) unsafe(resp *http.Response, failure error) error {
 	processed := !c.current.provesUnsent(failure)
-	if resp == nil && processed && c.req.ContentLength > largeUpload && !errors.Is(failure, context.DeadlineExceeded) {
+	if resp == nil && processed && c.body.large && !errors.Is(failure, context.DeadlineExceeded) {
 		if c.broken++; c.broken > 1 {
 			return riprap.ErrAttempts
 		}
@@ -227,6 +231,7 @@ func (c *call) answer(ctx context.Context, resp *http.Response) *http.Response {
 		succeeded(budget)
 		return resp
 	}
+	c.told = true
 	c.current.body.ending = ending{ctx: ctx, budget: budget, trace: c.policy.Trace, event: c.event(nil, nil, c.op.Wait)}
 	c.current.carry(resp)
 	return resp
@@ -275,7 +280,8 @@ func (c *call) report(ctx context.Context, stop, failure error) {
 }
 
 func (c *call) tell(ctx context.Context, err, reason error, wait time.Duration) {
-	if t := c.policy.Trace; t != nil && t.Done != nil {
+	if t := c.policy.Trace; t != nil && t.Done != nil && !c.told {
+		c.told = true
 		t.Done(ctx, c.event(err, reason, wait))
 	}
 }

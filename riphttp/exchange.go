@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -31,7 +32,7 @@ type bound struct {
 	cancel context.CancelCauseFunc
 	until  time.Time // when the header must be there; zero means whenever
 	req    *http.Request
-	timer  *time.Timer // for the header, then for each Read
+	timer  *time.Timer // for the header, then for each Read of the body
 	struck atomic.Bool
 }
 
@@ -41,9 +42,11 @@ func newExchange(ctx context.Context, now, until time.Time, silence time.Duratio
 	x := &exchange{bound: bound{caller: ctx, until: until, req: req}, body: body{silence: silence}}
 	x.inner, x.cancel = context.WithCancelCause(ctx)
 	x.body.x = x
+	header := time.Duration(math.MaxInt64)
 	if !until.IsZero() {
-		x.arm(until.Sub(now))
+		header = until.Sub(now)
 	}
+	x.timer = time.AfterFunc(header, x.strike)
 	return x
 }
 
@@ -74,15 +77,6 @@ func (b *bound) Value(key any) any {
 // AfterFunc is found by package context, which otherwise starts a goroutine for each child.
 func (b *bound) AfterFunc(f func()) (stop func() bool) { return context.AfterFunc(b.inner, f) }
 
-// arm sets the timer.
-func (b *bound) arm(d time.Duration) {
-	if b.timer == nil {
-		b.timer = time.AfterFunc(d, b.strike)
-	} else {
-		b.timer.Reset(d)
-	}
-}
-
 func (b *bound) strike() {
 	b.struck.Store(true)
 	b.cancel(context.DeadlineExceeded)
@@ -90,18 +84,15 @@ func (b *bound) strike() {
 
 // stopped disarms the timer and reports whether it has struck.
 func (x *exchange) stopped() bool {
-	return x != nil && (x.timer != nil && !x.timer.Stop() || x.struck.Load())
+	return x != nil && !x.timer.Stop()
 }
 
 // end frees what the exchange holds.
 func (x *exchange) end() {
-	if x == nil {
-		return
-	}
-	if x.timer != nil {
+	if x != nil {
 		x.timer.Stop()
+		x.cancel(context.Canceled)
 	}
-	x.cancel(context.Canceled)
 }
 
 // discard reads a response that nobody will see to its end, within bounds, and closes it.
@@ -111,8 +102,8 @@ func (x *exchange) discard(resp *http.Response) {
 		return
 	}
 	if x != nil {
-		x.arm(drainTime)
-		defer x.stopped()
+		x.timer.Reset(drainTime)
+		defer x.timer.Stop()
 	} else {
 		defer time.AfterFunc(drainTime, func() { resp.Body.Close() }).Stop()
 	}
@@ -150,11 +141,12 @@ type body struct {
 }
 
 func (b *body) Read(p []byte) (int, error) {
-	if b.silence > 0 {
-		b.x.arm(b.silence)
+	timed := b.silence > 0 && !b.finished.Load()
+	if timed {
+		b.x.timer.Reset(b.silence)
 	}
 	n, err := b.ReadCloser.Read(p)
-	if b.silence > 0 {
+	if timed {
 		b.x.timer.Stop()
 	}
 	switch {
@@ -204,10 +196,8 @@ type wire struct {
 	early  atomic.Bool  // a response began before the request was written
 }
 
-// observe returns a context whose attempt tells what goes over the wire.
-func (x *exchange) observe(ctx context.Context) context.Context {
-	w := new(wire)
-	x.wire = w
+// watch returns a context whose attempt tells w what goes over the wire.
+func (w *wire) watch(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn:      func(string) { w.asked.Store(true) },
 		GotConn:      func(info httptrace.GotConnInfo) { w.reused.Store(info.Reused) },

@@ -43,6 +43,7 @@ type replay struct {
 	first io.ReadCloser                 // for the first attempt, until it is handed out
 	get   func() (io.ReadCloser, error) // for further ones, and for those that net/http makes by itself
 	again bool                          // the body can be sent again
+	large bool                          // sending it costs something
 	begun bool
 	watch *watched // the reader last handed out, if it can fail
 }
@@ -50,6 +51,7 @@ type replay struct {
 // prepare looks at the body of a request and reads a small one that could not be sent again otherwise.
 func (r *replay) prepare(ctx context.Context, deadline time.Time, req *http.Request, limit int64) error {
 	r.first, r.get = req.Body, req.GetBody
+	r.large = req.ContentLength > largeUpload || req.ContentLength < 0 // unknown
 	switch {
 	case req.Body == nil || req.Body == http.NoBody || req.GetBody != nil:
 		r.again = true

@@ -107,6 +107,9 @@ func (t *Transport) CloseIdleConnections() {
 
 // sender returns Base or what stands in for it.
 func (t *Transport) sender() http.RoundTripper {
+	if inner, ok := t.Base.(*Transport); ok {
+		return inner.sender()
+	}
 	if t.Base != nil {
 		return t.Base
 	}
@@ -130,9 +133,6 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx := req.Context()
 	if outer, ok := ctx.Value(nestedKey{}).(*http.Request); ok && sameRequest(outer, req) {
 		return t.sender().RoundTrip(req)
-	}
-	if inner, ok := t.Base.(*Transport); ok {
-		return inner.RoundTrip(req)
 	}
 	if req.URL == nil || req.Header == nil {
 		return t.sender().RoundTrip(req) // which knows how to refuse it
