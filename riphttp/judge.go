@@ -53,7 +53,12 @@ func (e *StatusError) Error() string {
 // RateLimit-Reset and X-RateLimit-Reset, where nothing remains. What cannot be read is ignored.
 //
 // Judge does not read the body. It is safe for concurrent use.
-func Judge(resp *http.Response) error { return judge(resp, time.Now()) }
+func Judge(resp *http.Response) error {
+	if 100 <= resp.StatusCode && resp.StatusCode < 400 {
+		return nil // without a look at the clock
+	}
+	return judge(resp, time.Now())
+}
 
 func judge(resp *http.Response, now time.Time) error {
 	code := resp.StatusCode
