@@ -60,9 +60,7 @@ func retryAfter(h http.Header, now time.Time) (wait time.Duration, ok bool) {
 		for parts := strings.Split(line, ","); len(parts) > 0; parts = parts[1:] {
 			d, valid := delay(trim(parts[0]), h, now)
 			if !valid && len(parts) > 1 { // two of the three forms of a date have a comma of their own
-				if d, valid = delay(trim(parts[0]+","+parts[1]), h, now); valid {
-					parts = parts[1:]
-				}
+				d, valid = delay(trim(parts[0]+","+parts[1]), h, now)
 			}
 			if valid {
 				wait, ok = max(wait, d), true
@@ -85,11 +83,8 @@ func delay(s string, h http.Header, now time.Time) (time.Duration, bool) {
 // seconds since 1970, and the two are told apart by size: 1e9 seconds are 31 years, or the year 2001.
 func resetTime(s string, clock time.Time) (time.Duration, bool) {
 	d, ok := seconds(s)
-	switch {
-	case !ok || d == math.MaxInt64:
-		return 0, false
-	case d < 1e9*time.Second:
-		return d, true
+	if !ok || d < 1e9*time.Second {
+		return d, ok
 	}
 	return until(time.Unix(0, int64(d)), clock)
 }

@@ -145,8 +145,14 @@ func TestRetryAfterDateIsMeasuredAgainstTheServersClock(t *testing.T) {
 		{"the past is zero", []string{"Retry-After: Wed, 21 Oct 2015 07:28:00 GMT"}, 0},
 		{"now is zero", []string{"Date: Wed, 21 Oct 2015 07:28:00 GMT", "Retry-After: Wed, 21 Oct 2015 07:28:00 GMT"}, 0},
 		{"44 years", []string{"Date: Thu, 27 Aug 2026 11:10:53 GMT", "Retry-After: Mon, 27 Aug 2068 11:10:53 GMT"}, 15341 * 24 * time.Hour},
-		{"a year computed in a wrong unit", []string{"Retry-After: Sat, 27 Aug 5000 11:10:53 GMT"}, absent},
+		{"a year computed in a wrong unit", []string{"Retry-After: Wed, 27 Aug 5000 11:10:53 GMT"}, absent},
 	})
+}
+
+func TestAMomentThatHasPassedIsNoWait(t *testing.T) {
+	if wait, ok := until(testNow.Add(-time.Hour), testNow); wait != 0 || !ok {
+		t.Errorf("until(an hour ago) = %v, %v, want 0s, true", wait, ok)
+	}
 }
 
 func TestOfSeveralRetryAfterTheLongestHolds(t *testing.T) {
@@ -183,6 +189,7 @@ func TestMillisecondsComeBeforeRetryAfter(t *testing.T) {
 func TestRateLimitFieldSpeaksWhereAPolicyIsExhausted(t *testing.T) {
 	testHints(t, testNow, []hintTest{
 		{"the exhausted policy", []string{`RateLimit: "burst";r=0;t=7, "day";r=100;t=80000`}, 7 * time.Second},
+		{"the longest of two, first", []string{`RateLimit: "day";r=0;t=80000, "burst";r=0;t=7`}, 80000 * time.Second},
 		{"the longest of two", []string{`RateLimit: "burst";r=0;t=7, "day";r=0;t=80000`}, 80000 * time.Second},
 		{"on two lines", []string{`RateLimit: "burst";r=0;t=7`, `RateLimit: "day";r=0;t=9`}, 9 * time.Second},
 		{"Retry-After comes first", []string{`RateLimit: "burst";r=0;t=7, "day";r=100;t=80000`, "Retry-After: 3"}, 3 * time.Second},

@@ -50,7 +50,8 @@ func (e *StatusError) Error() string {
 // What the response says of the time to wait comes with the error as [riprap.After]. Retry-After is read in seconds,
 // with a fraction too, and in all three forms of a date against the service's own clock; before it the fields that
 // count in milliseconds, Retry-After-Ms, X-Ms-Retry-After-Ms and X-Amz-Retry-After; after it RateLimit,
-// RateLimit-Reset and X-RateLimit-Reset, where nothing remains. What cannot be read is ignored.
+// RateLimit-Reset, X-RateLimit-Reset-After and X-RateLimit-Reset, where nothing remains. What cannot be read is
+// ignored, and what no Duration can hold becomes the longest one.
 //
 // Judge does not read the body. It is safe for concurrent use.
 func Judge(resp *http.Response) error {

@@ -161,6 +161,7 @@ func TestTheServicesOwnVerdictWinsFromStatus400On(t *testing.T) {
 		{501, []string{"Stripe-Should-Retry: true"}, again, 0},
 		{999, []string{"X-Should-Retry: false"}, permanent, 0},
 		{503, []string{"X-Should-Retry: true", "X-Should-Retry: false"}, permanent, 0},
+		{503, []string{"X-Should-Retry: false", "X-Should-Retry: true"}, permanent, 0},
 		{503, []string{"X-Should-Retry: true", "Stripe-Should-Retry: false"}, permanent, 0},
 		{399, []string{"X-Should-Retry: true"}, answer, 0},
 		{200, []string{"X-Should-Retry: true"}, answer, 0},

@@ -34,7 +34,7 @@ func TestRateLimitIsAListOfPolicies(t *testing.T) {
 
 func TestMalformedRateLimitIsIgnoredAsAWhole(t *testing.T) {
 	for _, field := range []string{
-		"default r=0", "default;r=0 t=1", "a;r=0;t=1,", "a;r=0;t=1,,b;r=0", ",a;r=0;t=1", ";r=0;t=1", "a;;r=0", "a;r=;t=1",
+		"default r=0", "default;r=0 t=1", "a;r=0;t=1,", "a;r=0;t=1,,b;r=0", ",a;r=0;t=1", ";r=0;t=1", "a;;r=0", "a;r=;t=1", "a;r=0;t=1, b;r=-1", "a;r=0;t=1, b;t=-1", "a;1=2;r=0;t=1", "a;=2;r=0;t=1", "a;r=",
 		"a;r=0;t=1;", "a;r=-1;t=1", "a;r=0;t=-1", "a;r=0.0;t=1", "a;r=0;t=1.5", `a;r="0";t=1`, "a;r;t=1", "a;r=?0;t=1",
 		"a;r=0;t=1234567890123456", "a;r=0;t=1, -", "a;r=0;t=1, 1.", "a;r=0;t=1, 1.2345", "a;r=0;t=1, 1234567890123.5",
 		`"a;r=0;t=1`, `"a\b";r=0;t=1`, "\"a\x7f\";r=0;t=1", "\"ä\";r=0;t=1", `%"%C3";r=0;t=1`, `%"%c";r=0;t=1`, `%a;r=0;t=1`,

@@ -69,19 +69,17 @@ func modelLimits(h http.Header, now time.Time) (wait time.Duration, ok bool) {
 		return until(at, clock(h, now))
 	}
 	for name := range h {
-		read := span
-		reset, matched := strings.CutPrefix(name, "X-Ratelimit-Remaining-")
-		reset = "X-Ratelimit-Reset-" + reset
-		if !matched {
-			if reset, matched = strings.CutSuffix(name, "-Remaining"); !matched || !strings.HasPrefix(name, "Anthropic-Ratelimit-") {
-				continue
-			}
-			reset, read = reset+"-Reset", atTime
-		}
 		if !spent(h, name) {
 			continue
 		}
-		if d, valid := longest(h, read, reset); valid {
+		var d time.Duration
+		var valid bool
+		if what, found := strings.CutPrefix(name, "X-Ratelimit-Remaining-"); found {
+			d, valid = longest(h, span, "X-Ratelimit-Reset-"+what)
+		} else if limit, found := strings.CutSuffix(name, "-Remaining"); found && strings.HasPrefix(limit, "Anthropic-Ratelimit-") {
+			d, valid = longest(h, atTime, limit+"-Reset")
+		}
+		if valid {
 			wait, ok = max(wait, d), true
 		}
 	}

@@ -81,6 +81,9 @@ func TestJudgeModelsWaitsForTheLimit(t *testing.T) {
 		{name: "Anthropic, past", code: 429, header: []string{
 			"anthropic-ratelimit-requests-remaining: 0", "anthropic-ratelimit-requests-reset: 2026-08-27T11:00:00Z",
 		}, want: again, clean: true},
+		{name: "Anthropic, no time", code: 429, header: []string{
+			"anthropic-ratelimit-requests-remaining: 0", "anthropic-ratelimit-requests-reset: 30",
+		}, want: again, clean: true},
 		{name: "Google", code: 429, body: `{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","details":[{"@type":"x","links":[]},{"@type":"y","retryDelay":"34.5s"}]}}`,
 			want: again, wait: 34500 * time.Millisecond, clean: true},
 		{name: "Google, a stream", code: 503, body: "[{\n \"error\": {\"code\":503,\"details\":[{\"retryDelay\":\"9s\"}]}}\n]", want: again, wait: 9 * time.Second, clean: true},
@@ -90,11 +93,27 @@ func TestJudgeModelsWaitsForTheLimit(t *testing.T) {
 	})
 }
 
+func TestSpanTakesWhatGoPrintsAndSeconds(t *testing.T) {
+	for s, want := range map[string]time.Duration{
+		"6m0s": 6 * time.Minute, "20ms": 20 * time.Millisecond, "1s": time.Second, "17": 17 * time.Second, "0": 0, "0s": 0,
+		"2.5": 2500 * time.Millisecond, "-1s": absent, "+1s": absent, ".5s": absent, "": absent, "soon": absent,
+		"1d": absent, "99999999h": absent, "Inf": absent,
+	} {
+		got, ok := span(s)
+		if !ok {
+			got = absent
+		}
+		if got != want {
+			t.Errorf("span(%q) = %v, want %v (%v means absent)", s, got, want, absent)
+		}
+	}
+}
+
 func TestJudgeModelsTellsAnEmptyAccountByItsMachineCode(t *testing.T) {
 	long := strings.Repeat("quota ", 1<<19)
 	testVendor(t, judgeModels, []vendorTest{
 		{name: "code", code: 429, body: `{"error":{"code":"insufficient_quota"}}`, want: permanent},
-		{name: "type", code: 429, body: `{"error":{"message":"m","type":"insufficient_quota","param":null,"code":"credit_balance_exhausted"}}`, want: permanent},
+		{name: "type", code: 429, body: `{"error":{"message":"m","type":"insufficient_quota","param":null,"code":null}}`, want: permanent},
 		{name: "code alone", code: 429, body: `{"error":{"type":"billing","code":"project_spend_limit_exceeded"}}`, want: permanent},
 		{name: "even with a wait", code: 429, header: []string{"Retry-After: 20", "x-should-retry: true"}, body: `{"error":{"code":"insufficient_quota"}}`, want: permanent},
 		{name: "Anthropic", code: 429, body: `{"type":"error","error":{"type":"rate_limit_error","details":{"error_code":"enforced_spend_limit_reached"}}}`, want: permanent},
@@ -111,7 +130,7 @@ func TestJudgeModelsTellsAnEmptyAccountByItsMachineCode(t *testing.T) {
 }
 
 func TestJudgeGitHubTellsALimitFromADenial(t *testing.T) {
-	secondary := `{"documentation_url":"https://docs.github.com/x#about-secondary-rate-limits","message":"You have exceeded a Secondary Rate Limit."}`
+	secondary := `{"documentation_url":"https://docs.github.com/x#about-secondary-rate-limits","message":"You have exceeded a secondary rate limit."}`
 	testVendor(t, judgeGitHub, []vendorTest{
 		{name: "a denial", code: 403, header: []string{"x-ratelimit-remaining: 4990", "x-ratelimit-reset: 1787832553"}, body: `{"message":"Forbidden"}`, want: answer},
 		{name: "a denial and no header", code: 403, want: answer},
@@ -120,6 +139,7 @@ func TestJudgeGitHubTellsALimitFromADenial(t *testing.T) {
 		{name: "the secondary limit by its name", code: 403, header: []string{"x-ratelimit-remaining: 4990", "x-ratelimit-reset: 1787832553"}, body: secondary,
 			want: again, wait: time.Minute, clean: true},
 		{name: "the secondary limit by its link", code: 403, body: `{"documentation_url":"https://docs.github.com/x#secondary-rate-limits"}`, want: again, wait: time.Minute, clean: true},
+		{name: "the secondary limit in capitals", code: 403, body: `{"message":"Secondary Rate Limit"}`, want: again, wait: time.Minute, clean: true},
 		{name: "the secondary limit in plain text", code: 403, body: "secondary rate limit", want: again, wait: time.Minute, clean: true},
 		{name: "the primary limit", code: 403, header: []string{"x-ratelimit-remaining: 0", "x-ratelimit-reset: 1787829173"}, want: again, wait: 2 * time.Minute, clean: true},
 		{name: "the primary limit as 429", code: 429, header: []string{"x-ratelimit-remaining: 0", "x-ratelimit-reset: 1787829173"}, want: again, wait: 2 * time.Minute, clean: true},
@@ -155,6 +175,7 @@ func TestJudgeStripeFollowsStripe(t *testing.T) {
 		{name: "400, told to", code: 400, header: []string{"Stripe-Should-Retry: true"}, want: again},
 		{name: "Stripe's word before a proxy's", code: 503, header: []string{"Stripe-Should-Retry: true", "X-Should-Retry: false"}, want: again},
 		{name: "a proxy's word where Stripe says nothing", code: 503, header: []string{"X-Should-Retry: false"}, want: permanent},
+		{name: "a proxy's word on a limit", code: 429, header: []string{"X-Should-Retry: false"}, want: permanent},
 		{name: "another spelling", code: 402, header: []string{"Stripe-Should-Retry: yes"}, want: answer},
 	})
 }
