@@ -45,12 +45,13 @@ type hidden struct{}
 
 func (hidden) Method() {}
 `,
-	"riphttp/riphttp.go":       "// Package riphttp is the HTTP edge.\npackage riphttp\n\nimport _ \"github.com/riprap-go/riprap\"\n",
-	"riphttp/riphttp_test.go":  "package riphttp\n\nimport (\n\t\"testing/synctest\"\n\t\"time\"\n)\n\nvar _, _ = synctest.Wait, time.Sleep\n",
-	"cmd/riprap/go.mod":        "module github.com/riprap-go/riprap/cmd/riprap\n\ngo 1.26.0\n",
-	"cmd/riprap/main.go":       "// Riprap is the command.\npackage main\n\nimport _ \"github.com/riprap-go/riprap/riphttp\"\n\nfunc main() {}\n",
-	"cmd/riprap/testdata/x.go": "not Go",
-	"docs/paths.md":            "See https://example.com/home/ and internal/work/.\n",
+	"riphttp/riphttp.go":        "// Package riphttp is the HTTP edge.\npackage riphttp\n\nimport _ \"github.com/riprap-go/riprap\"\n",
+	"riphttp/riphttp_test.go":   "package riphttp\n\nimport (\n\t\"testing/synctest\"\n\t\"time\"\n)\n\nvar _, _ = synctest.Wait, time.Sleep\n",
+	"cmd/riprap/go.mod":         "module github.com/riprap-go/riprap/cmd/riprap\n\ngo 1.26.0\n",
+	"cmd/riprap/main.go":        "// Riprap is the command.\npackage main\n\nimport _ \"github.com/riprap-go/riprap/riphttp\"\n\nfunc main() {}\n",
+	"cmd/riprap/testdata/x.go":  "not Go",
+	"docs/paths.md":             "See https://example.com/home/ and internal/work/.\n",
+	"changelog/unreleased/a.md": "Fixed: it.\n",
 }
 
 var broken = []struct {
@@ -109,6 +110,8 @@ var broken = []struct {
 		"docs/a.md": "Text.\n\nOpen `/" + "home/me/riprap`.\n"}, "docs/a.md:3: /" + "home/"},
 	{"no path of a developer's machine", map[string]string{
 		"scripts/a": "/" + "root/go/bin/benchstat\n"}, "scripts/a:1: /" + "root/"},
+	{"a changelog fragment begins with its kind", map[string]string{
+		"changelog/unreleased/b.md": "Mended: it.\n"}, "changelog/unreleased/b.md: want"},
 }
 
 func TestRulesPassASoundProject(t *testing.T) {

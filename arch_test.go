@@ -82,6 +82,9 @@ var rules = []rule{
 	{"no path of a developer's machine",
 		"what works in one person's folder works for no one else",
 		noPrivatePaths},
+	{"a changelog fragment begins with its kind",
+		"scripts/changelog sorts the section of a version by it, and would fail on the day of the release",
+		fragmentsHaveKinds},
 }
 
 func TestArchitecture(t *testing.T) {
@@ -450,6 +453,20 @@ func noPrivatePaths(t *tree) (findings []string) {
 					findings = append(findings, fmt.Sprintf("%s:%d: /%s/", name, number, dir))
 				}
 			}
+		}
+	}
+	return findings
+}
+
+func fragmentsHaveKinds(t *tree) (findings []string) {
+	kinds := []string{"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+	for _, name := range slices.Sorted(maps.Keys(t.text)) {
+		if path.Dir(name) != "changelog/unreleased" {
+			continue
+		}
+		kind, _, _ := strings.Cut(t.text[name], ": ")
+		if path.Ext(name) != ".md" || !slices.Contains(kinds, kind) {
+			findings = append(findings, name+": want a .md file whose first line begins with a kind, such as Fixed:")
 		}
 	}
 	return findings
