@@ -47,6 +47,7 @@ func (hidden) Method() {}
 `,
 	"riphttp/riphttp.go":        "// Package riphttp is the HTTP edge.\npackage riphttp\n\nimport _ \"github.com/riprap-go/riprap\"\n",
 	"riphttp/riphttp_test.go":   "package riphttp\n\nimport (\n\t\"testing/synctest\"\n\t\"time\"\n)\n\nvar _, _ = synctest.Wait, time.Sleep\n",
+	"riphttp/poll_test.go":      "package riphttp\n\nimport \"time\"\n\nfunc poll(ok func() bool) {\n\tfor !ok() {\n\t\ttime.Sleep(1)\n\t}\n}\n",
 	"cmd/riprap/go.mod":         "module github.com/riprap-go/riprap/cmd/riprap\n\ngo 1.26.0\n",
 	"cmd/riprap/main.go":        "// Riprap is the command.\npackage main\n\nimport _ \"github.com/riprap-go/riprap/riphttp\"\n\nfunc main() {}\n",
 	"cmd/riprap/testdata/x.go":  "not Go",
@@ -106,6 +107,9 @@ var broken = []struct {
 		"a_test.go": "package riprap\n\nimport _ \"math/rand\"\n"}, "a_test.go imports math/rand"},
 	{"tests do not sleep in real time", map[string]string{
 		"a_test.go": "package riprap\n\nimport \"time\"\n\nfunc f() { time.Sleep(1) }\n"}, "a_test.go:5: time.Sleep"},
+	{"tests do not sleep in real time", map[string]string{
+		"a_test.go": "package riprap\n\nimport \"time\"\n\nfunc f() {\n\tfor i := 0; i < 9; i++ {\n\t\ttime.Sleep(1)\n\t}\n}\n"},
+		"a_test.go:7: time.Sleep"},
 	{"no path of a developer's machine", map[string]string{
 		"docs/a.md": "Text.\n\nOpen `/" + "home/me/riprap`.\n"}, "docs/a.md:3: /" + "home/"},
 	{"no path of a developer's machine", map[string]string{
