@@ -45,14 +45,15 @@ type hidden struct{}
 
 func (hidden) Method() {}
 `,
-	"riphttp/riphttp.go":        "// Package riphttp is the HTTP edge.\npackage riphttp\n\nimport _ \"github.com/riprap-go/riprap\"\n",
-	"riphttp/riphttp_test.go":   "package riphttp\n\nimport (\n\t\"testing/synctest\"\n\t\"time\"\n)\n\nvar _, _ = synctest.Wait, time.Sleep\n",
-	"riphttp/poll_test.go":      "package riphttp\n\nimport \"time\"\n\nfunc poll(ok func() bool) {\n\tfor !ok() {\n\t\ttime.Sleep(1)\n\t}\n}\n",
-	"cmd/riprap/go.mod":         "module github.com/riprap-go/riprap/cmd/riprap\n\ngo 1.26.0\n",
-	"cmd/riprap/main.go":        "// Riprap is the command.\npackage main\n\nimport _ \"github.com/riprap-go/riprap/riphttp\"\n\nfunc main() {}\n",
-	"cmd/riprap/testdata/x.go":  "not Go",
-	"docs/paths.md":             "See https://example.com/home/ and internal/work/.\n",
-	"changelog/unreleased/a.md": "Fixed: it.\n",
+	"riphttp/riphttp.go":             "// Package riphttp is the HTTP edge.\npackage riphttp\n\nimport _ \"github.com/riprap-go/riprap\"\n",
+	"riphttp/riphttp_test.go":        "package riphttp\n\nimport (\n\t\"testing/synctest\"\n\t\"time\"\n)\n\nvar _, _ = synctest.Wait, time.Sleep\n",
+	"riphttp/poll_test.go":           "package riphttp\n\nimport \"time\"\n\nfunc poll(ok func() bool) {\n\tfor !ok() {\n\t\ttime.Sleep(1)\n\t}\n}\n",
+	"cmd/riprap/go.mod":              "module github.com/riprap-go/riprap/cmd/riprap\n\ngo 1.26.0\n\nrequire (\n\tgithub.com/riprap-go/riprap v0.0.0\n\tgolang.org/x/term v0.1.0\n)\n",
+	"docs/decisions/dependencies.md": "golang.org/x/term\n",
+	"cmd/riprap/main.go":             "// Riprap is the command.\npackage main\n\nimport _ \"github.com/riprap-go/riprap/riphttp\"\n\nfunc main() {}\n",
+	"cmd/riprap/testdata/x.go":       "not Go",
+	"docs/paths.md":                  "See https://example.com/home/ and internal/work/.\n",
+	"changelog/unreleased/a.md":      "Fixed: it.\n",
 }
 
 var broken = []struct {
@@ -64,6 +65,8 @@ var broken = []struct {
 		"go.mod": sound["go.mod"] + "\nrequire (\n\tgolang.org/x/net v0.1.0\n)\n"}, "go.mod: require golang.org/x/net v0.1.0"},
 	{"the root module requires nothing", map[string]string{
 		"go.mod": sound["go.mod"] + "\ntool example.com/a\n"}, "go.mod: tool example.com/a"},
+	{"every dependency is explained", map[string]string{
+		"cmd/riprap/go.mod": sound["cmd/riprap/go.mod"] + "\nrequire golang.org/x/net v0.1.0\n"}, "cmd/riprap/go.mod requires golang.org/x/net"},
 	{"every module is for the same Go", map[string]string{
 		"cmd/riprap/go.mod": "module a\n\ngo 1.25.0\n"}, "cmd/riprap/go.mod: no line go 1.26.0"},
 	{"every module is for the same Go", map[string]string{

@@ -46,6 +46,9 @@ var rules = []rule{
 	{"the root module requires nothing",
 		"whoever adds riprap to a service adds no one else's code with it, and has no one else's releases to follow",
 		rootRequiresNothing},
+	{"every dependency is explained",
+		"docs/decisions/dependencies.md is where somebody looks who has to answer for what a build contains",
+		dependenciesAreExplained},
 	{"every module is for the same Go",
 		"the modules are built, tested and released together, in one workspace",
 		sameGoEverywhere},
@@ -215,6 +218,20 @@ func rootRequiresNothing(t *tree) (findings []string) {
 	for _, d := range directives(t.text["go.mod"]) {
 		if verb, _, _ := strings.Cut(d, " "); verb != "module" && verb != "go" {
 			findings = append(findings, "go.mod: "+d)
+		}
+	}
+	return findings
+}
+
+func dependenciesAreExplained(t *tree) (findings []string) {
+	for _, name := range t.moduleFiles() {
+		for _, d := range directives(t.text[name]) {
+			dependency, required := strings.CutPrefix(d, "require ")
+			dependency, _, _ = strings.Cut(dependency, " ")
+			if required && dependency != modulePath && !strings.HasPrefix(dependency, modulePath+"/") &&
+				!strings.Contains(t.text["docs/decisions/dependencies.md"], dependency) {
+				findings = append(findings, fmt.Sprintf("%s requires %s", name, dependency))
+			}
 		}
 	}
 	return findings

@@ -34,6 +34,23 @@ func TestDocsLinksResolve(t *testing.T) {
 	}
 }
 
+func TestDocsIndexListsEveryDecision(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join(root(t), "docs/decisions/*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(root(t), "docs/decisions/README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range pages {
+		name := filepath.Base(page)
+		if name != "README.md" && !strings.Contains(string(text), "]("+name+")") {
+			t.Errorf("docs/decisions/README.md has no row for %s", name)
+		}
+	}
+}
+
 func TestDocsSnippetsCompile(t *testing.T) {
 	docs, err := documents(os.DirFS(root(t)))
 	if err != nil {

@@ -15,18 +15,21 @@ import (
 // packages are those that a snippet may use without an import, by the name it uses.
 var packages = map[string]string{
 	"bytes": "bytes", "cmp": "cmp", "context": "context", "errors": "errors", "fmt": "fmt", "io": "io", "json": "encoding/json",
-	"log": "log", "maps": "maps", "math": "math", "net": "net", "os": "os", "rand": "math/rand/v2", "slices": "slices",
+	"log": "log", "maps": "maps", "math": "math", "net": "net", "os": "os", "slices": "slices",
 	"slog": "log/slog", "sql": "database/sql", "strconv": "strconv", "strings": "strings", "sync": "sync",
 	"synctest": "testing/synctest", "testing": "testing", "time": "time",
 	"http": "net/http", "httptest": "net/http/httptest", "url": "net/url",
 	"riprap":  "github.com/riprap-go/riprap",
 	"riphttp": "github.com/riprap-go/riprap/riphttp",
+	// Two packages bear the name; a snippet that wants a secret says rand.Text.
+	"rand": "math/rand/v2", "rand.Text": "crypto/rand",
 }
 
 // givens are the variables that a snippet may use without declaring them.
 var givens = map[string]string{
 	"ctx": "context.Context", "err": "error",
 	"client": "*http.Client", "req": "*http.Request",
+	"db": "*sql.DB", "policy": "*riprap.Policy",
 	"w": "http.ResponseWriter", "r": "*http.Request", "handler": "http.Handler",
 }
 
@@ -97,6 +100,10 @@ func needs(file *ast.File, imports string) string {
 		switch n := n.(type) {
 		case *ast.Ident:
 			used[n.Name] = true
+		case *ast.SelectorExpr:
+			if pkg, ok := n.X.(*ast.Ident); ok {
+				used[pkg.Name+"."+n.Sel.Name] = true
+			}
 		case *ast.AssignStmt:
 			for _, left := range n.Lhs {
 				if id, ok := left.(*ast.Ident); ok && n.Tok == token.DEFINE {
@@ -123,9 +130,11 @@ func needs(file *ast.File, imports string) string {
 			used[pkg] = used[pkg] || pkg != "error"
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(packages)) {
-		if used[name] && !declared[name] && !strings.Contains(imports, strconv.Quote(packages[name])) {
-			lines = slices.Insert(lines, 0, fmt.Sprintf("import %s %q\n", name, packages[name]))
+	used["rand"] = used["rand"] && !used["rand.Text"]
+	for _, use := range slices.Sorted(maps.Keys(packages)) {
+		name, _, _ := strings.Cut(use, ".")
+		if used[use] && !declared[name] && !strings.Contains(imports, strconv.Quote(packages[use])) {
+			lines = slices.Insert(lines, 0, fmt.Sprintf("import %s %q\n", name, packages[use]))
 		}
 	}
 	return strings.Join(lines, "")
@@ -186,6 +195,8 @@ func TestSnippetsOfEveryShapeCompile(t *testing.T) {
 		"import \"fmt\"\n\nfunc f() { fmt.Println() }\n",
 		"url := \"https://example.com\"\nresp, err := http.Get(url)\n",
 		"func ctx() {}\n\nvar handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {})\n",
+		"key := rand.Text()\n",
+		"wait := rand.N(policy.MaxWait)\n",
 		"// A comment first.\nvar budget riprap.Budget\npolicy := riprap.Policy{Budget: &budget}\n",
 	} {
 		snippets = append(snippets, block{file: fmt.Sprintf("shape%d.md", i), line: 10, text: text})
