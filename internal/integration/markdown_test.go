@@ -25,6 +25,7 @@ type block struct {
 	line    int    // of its first line of text
 	lang    string // the first word after the fence
 	heading string // the nearest one above
+	given   string // declarations for it, in a comment above that begins with "<!-- go" and that readers do not see
 	text    string
 }
 
@@ -45,7 +46,8 @@ var (
 func parse(file, text string) document {
 	doc := document{file: file}
 	var open *block
-	var fence, indent, heading string
+	var fence, indent, heading, given string
+	hidden := false
 	number := 0
 	for line := range strings.Lines(text) {
 		number++
@@ -57,12 +59,18 @@ func parse(file, text string) document {
 			open = nil
 		case open != nil:
 			open.text += strings.TrimPrefix(line, indent) + "\n"
-		case strings.HasPrefix(trimmed, "```"), strings.HasPrefix(trimmed, "~~~"):
+		case !hidden && (strings.HasPrefix(trimmed, "```") || strings.HasPrefix(trimmed, "~~~")):
 			info := strings.TrimLeft(trimmed, trimmed[:1])
 			fence = trimmed[:len(trimmed)-len(info)]
 			indent = line[:len(line)-len(trimmed)]
 			lang, _, _ := strings.Cut(strings.TrimSpace(info), " ")
-			open = &block{file: file, line: number + 1, lang: lang, heading: heading}
+			open = &block{file: file, line: number + 1, lang: lang, heading: heading, given: given}
+			given = ""
+		case hidden:
+			hidden = trimmed != "-->"
+			given += strings.TrimSuffix(trimmed, "-->") + "\n"
+		case trimmed == "<!-- go":
+			hidden = true
 		default:
 			if m := headingPattern.FindStringSubmatch(line); m != nil {
 				heading = m[1]

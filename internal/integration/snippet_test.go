@@ -25,7 +25,7 @@ var packages = map[string]string{
 	"rand": "math/rand/v2", "rand.Text": "crypto/rand",
 }
 
-// givens are the variables that a snippet may use without declaring them.
+// givens are the variables that a snippet may use without declaring them. What else it needs stands in its block's given.
 var givens = map[string]string{
 	"ctx": "context.Context", "err": "error",
 	"client": "*http.Client", "req": "*http.Request",
@@ -50,17 +50,17 @@ func complete(b block) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if file, err := parser.ParseFile(fset, "", "package snippet\n"+rest, mode); err == nil {
-		return "package snippet\n" + imports + needs(file, imports) + rest, nil
+	if file, err := parser.ParseFile(fset, "", "package snippet\n"+rest+b.given, mode); err == nil {
+		return "package snippet\n" + imports + needs(file, imports) + rest + b.given, nil
 	}
-	file, err := parser.ParseFile(fset, "", "package snippet\nfunc _() {\n"+rest+"\n}", mode)
+	file, err := parser.ParseFile(fset, "", "package snippet\nfunc _() {\n"+rest+"\n}\n"+b.given, mode)
 	if err != nil {
 		return "", err
 	}
 	body := file.Decls[0].(*ast.FuncDecl).Body
 	result := [...]string{"", "error", "(any, error)"}[min(results(body), 2)]
 	return "package snippet\n" + imports + needs(file, imports) + "func _() " + result + " {\n" + rest +
-		"\n" + uses(body) + "panic(0)\n}\n", nil
+		"\n" + uses(body) + "panic(0)\n}\n" + b.given, nil
 }
 
 // splitImports parts the import declarations at the top of a snippet from the rest, each with the line it came from.
@@ -231,5 +231,18 @@ func TestSnippetThatDoesNotCompileIsNamedByFileAndLine(t *testing.T) {
 		if !slices.ContainsFunc(findings, func(finding string) bool { return strings.Contains(finding, want) }) {
 			t.Errorf("vet finds no fault at %s in\n%s\nbut %q", want, f.text, findings)
 		}
+	}
+}
+
+func TestSnippetMayHaveHiddenDeclarations(t *testing.T) {
+	doc := parse("queue.md", "<!-- go\nvar m struct{ Attempts int }\nfunc handle(context.Context) error { return nil }\n-->\n"+
+		"```go\nerr := handle(ctx)\nm.Attempts++\n```\n\n```go\nhandle(ctx)\n```\n")
+	findings := vet(t, doc.blocks[:1])
+	if len(findings) > 0 {
+		t.Errorf("with its declarations: vet says %q", findings)
+	}
+	findings = vet(t, doc.blocks[1:])
+	if len(findings) == 0 || !strings.Contains(findings[0], "queue.md:11: undefined: handle") {
+		t.Errorf("the next snippet, which has none: vet says %q, want handle to be undefined at queue.md:11", findings)
 	}
 }
