@@ -1,0 +1,85 @@
+package demo
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestProgressIsALineASecondAwayFromATerminal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		s := standard(300)
+		p := newProgress(&out)
+		p.begin(s, sides)
+		tally := newTally(s.Length)
+		done := p.show("naive", tally)
+		for range 3 {
+			tally.count(arrived)
+			tally.count(retried)
+			time.Sleep(time.Second)
+		}
+		synctest.Wait()
+		done()
+		p.end()
+		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+		if len(lines) != 5 || strings.Contains(out.String(), "\x1b") {
+			t.Fatalf("after three seconds: got %d lines, want what it is, a head and three without control codes:\n%s", len(lines), &out)
+		}
+		if want := "naive      3.0 s         1          1          0        0   is down"; lines[4] != want {
+			t.Errorf("after three seconds: got %q, want %q", lines[4], want)
+		}
+	})
+}
+
+func TestProgressOnATerminalTakesItselfAway(t *testing.T) {
+	var out bytes.Buffer
+	s := standard(300)
+	p := newProgress(&out)
+	p.live = true
+	p.begin(s, sides)
+	b := steady(s)
+	p.update("naive", b[:10])
+	first := out.String()
+	if !strings.Contains(first, "naive      1.0 s") || !strings.Contains(first, "riprap  to come") {
+		t.Errorf("during the first side: got\n%s", first)
+	}
+	p.update("naive", b[:20])
+	if !strings.HasPrefix(out.String()[len(first):], "\x1b[3A\x1b[J") {
+		t.Errorf("the second table: got %q, want it over the first", out.String()[len(first):])
+	}
+	p.end()
+	if !strings.HasSuffix(out.String(), "\x1b[3A\x1b[J") {
+		t.Errorf("at the end: got %q, want the table gone", out.String())
+	}
+}
+
+func TestTheStateOfTheServiceIsNamed(t *testing.T) {
+	s := standard(300)
+	for at, want := range map[time.Duration]string{
+		0: "is up", 2 * time.Second: "hangs", 2600 * time.Millisecond: "is down", 3800 * time.Millisecond: "is up",
+		7 * time.Second: "answers 429", 7500 * time.Millisecond: "is up",
+	} {
+		if got := s.state(at); got != want {
+			t.Errorf("state(%v) = %q, want %q", at, got, want)
+		}
+	}
+}
+
+func TestWhatIsNoTerminalGetsNoColors(t *testing.T) {
+	f, err := os.Create(t.TempDir() + "/out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if on := look(f); on.terminal || bool(on.palette) || on.width != usual {
+		t.Errorf("look at a file: got %+v, want %d columns without colors", on, usual)
+	}
+	var b bytes.Buffer
+	if on := look(&b); on.terminal || bool(on.palette) || on.width != usual {
+		t.Errorf("look at a buffer: got %+v, want %d columns without colors", on, usual)
+	}
+}
