@@ -1,0 +1,98 @@
+// Command riprap brings the retries of package riprap to a terminal. "riprap help" lists what it can do.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/riprap-go/riprap/cmd/riprap/internal/demo"
+	"github.com/riprap-go/riprap/cmd/riprap/internal/exit"
+)
+
+// A command is one subcommand. Its package lives under internal and has a Run of this shape.
+type command struct {
+	name  string
+	about string // what it does for the reader, in one line
+	run   func(ctx context.Context, args []string, stdout, stderr io.Writer) error
+}
+
+// commands is what "riprap help" lists, in this order. A new subcommand is one more line.
+var commands = []command{
+	{"demo", "a retry storm against a real service, then the same faults with riprap (22 s)", demo.Run},
+}
+
+func main() {
+	// The first Ctrl-C asks the subcommand to end and to say what it knows; the second one ends the process.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	if err != nil && !errors.Is(err, exit.ErrNotFine) {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	os.Exit(exit.Code(err))
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	if len(args) == 0 {
+		help(stderr)
+		return &exit.UsageError{Command: "riprap", Err: errors.New("no command given")}
+	}
+	name, rest := args[0], args[1:]
+	switch name {
+	case "help", "-h", "-help", "--help":
+		if len(rest) > 0 && find(rest[0]) != nil {
+			return run(ctx, []string{rest[0], "-h"}, stdout, stderr)
+		}
+		if len(rest) > 0 {
+			return unknown(rest[0])
+		}
+		help(stdout)
+		return nil
+	case "version", "-version", "--version":
+		_, err := fmt.Fprintln(stdout, version())
+		return err
+	}
+	c := find(name)
+	if c == nil {
+		return unknown(name)
+	}
+	return c.run(ctx, rest, stdout, stderr)
+}
+
+func find(name string) *command {
+	for i := range commands {
+		if commands[i].name == name {
+			return &commands[i]
+		}
+	}
+	return nil
+}
+
+func unknown(name string) error {
+	names := []string{"help", "version"}
+	for _, c := range commands {
+		names = append(names, c.name)
+	}
+	err := fmt.Errorf("unknown command %q", name)
+	if near := suggest(name, names); near != "" {
+		err = fmt.Errorf("%w, did you mean %q?", err, near)
+	}
+	return &exit.UsageError{Command: "riprap", Err: err}
+}
+
+func help(w io.Writer) {
+	fmt.Fprint(w, "Riprap decides when, how often and for how long a failed call is tried again.\n\n"+
+		"usage: riprap COMMAND [flags]\n\n")
+	for _, c := range commands {
+		fmt.Fprintf(w, "  %-9s %s\n", c.name, c.about)
+	}
+	fmt.Fprintf(w, "  %-9s %s\n", "version", "which riprap this is")
+	fmt.Fprintf(w, "  %-9s %s\n", "help", "this list; riprap help COMMAND for the flags of one")
+	fmt.Fprint(w, "\nexit codes: 0 fine, 1 the thing checked is not fine, 2 usage or configuration\n")
+}
