@@ -31,7 +31,7 @@ type Budget struct {
 	// allow a retry. A budget with more than three above it, or with itself among them, denies every retry.
 	Parent *Budget
 
-	fraction atomic.Uint64        // deposits that are not a whole retry yet, in units; whole ones are carried off
+	fraction atomic.Uint64        // the sum of all deposits, in units; each retry that it completes is handed on
 	reserve  atomic.Int64         // the instant at which the reserve would have been empty; zero means never touched
 	slots    [slots]atomic.Uint64 // whole retries by time: the slot's number above, their count in the low bits
 }
@@ -59,11 +59,16 @@ const (
 )
 
 // instant counts nanoseconds on a scale of our own that is never zero or negative. Within a process it follows the
-// monotonic clock, so that a step of the wall clock neither empties a budget nor fills it. The ends are far enough
-// from those of an int64 that an hour more or less does not overflow.
+// monotonic clock, so that a step of the wall clock neither empties a budget nor fills it. A simulation may be set in
+// any age: far from the process's own, time is counted in cycles of 34 years. The ends are far enough from those of an
+// int64 that a window or an hour more or less does not overflow.
 func instant(now time.Time) int64 {
-	const middle = 1 << 62
-	return middle + min(max(int64(now.Sub(start)), -middle/2), middle/2)
+	const middle, age = 1 << 62, 1 << 30 * time.Second
+	since := now.Sub(start)
+	if since.Abs() > middle/2 {
+		since = time.Duration(now.Unix())%(age/time.Second)*time.Second + time.Duration(now.Nanosecond())
+	}
+	return middle + int64(since)
 }
 
 var start = time.Now()
@@ -141,9 +146,9 @@ func (b *Budget) add(t int64) {
 	if !(ratio > 0) || b.unlimited() { // none also for NaN
 		return
 	}
-	deposit := uint64(min(ratio, 1<<20) * unit)
+	deposit := uint64(math.Ceil(min(ratio, 1<<20) * unit)) // up, so that five fifths are one
 	sum := b.fraction.Add(deposit)
-	whole := sum/unit - (sum-deposit)/unit // right also when the sum has wrapped around
+	whole := uint64(uint32(sum/unit) - uint32((sum-deposit)/unit)) // right also when the sum has wrapped around
 	for ; whole > 0 && b.topUp(t); whole-- {
 	}
 	if whole > 0 {
@@ -205,14 +210,14 @@ func (b *Budget) slotTime() int64 {
 	if window <= 0 {
 		window = 10 * time.Second
 	}
-	return int64(max(window/slots, time.Millisecond))
+	return int64(min(max(window/slots, time.Millisecond), 1<<57)) // a window ago, no instant is negative
 }
 
 // The reserve is kept as one instant, that at which it would have been empty: it has one retry for each refillTime
 // since then, at most its size. So it fills by itself.
 
-func (b *Budget) reserveSize() int64 { return max(int64(cmp.Or(b.Reserve, 10)), 0) }
-func (b *Budget) refillTime() int64  { return max(int64(refill)/b.reserveSize(), 1) }
+func (b *Budget) reserveSize() int64 { return int64(min(max(cmp.Or(b.Reserve, 10), 0), 1<<30)) }
+func (b *Budget) refillTime() int64  { return int64(refill) / b.reserveSize() }
 
 // emptied returns the instant at which the reserve would have been empty, and the one at which it would have to have
 // been for the reserve to be full now.
