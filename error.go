@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -77,11 +78,21 @@ func (e *Error) Timeout() bool {
 	if errors.Is(e.Reason, context.DeadlineExceeded) {
 		return true
 	}
-	timeout, ok := errors.AsType[interface {
-		error
-		Timeout() bool
-	}](e.Err)
-	return ok && timeout.Timeout()
+	return timedOut(e.Err)
+}
+
+// timedOut reports whether err is a timeout or has one in it. A *url.Error tells only of its direct cause.
+func timedOut(err error) bool {
+	for {
+		timeout, ok := errors.AsType[interface {
+			error
+			Timeout() bool
+		}](err)
+		if !ok || timeout.Timeout() {
+			return ok
+		}
+		err = errors.Unwrap(timeout)
+	}
 }
 
 // Permanent marks err as one that no retry can cure. The loop that meets the mark ends and returns what is marked:
@@ -101,7 +112,7 @@ func After(wait time.Duration, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &marked{err: err, mark: mark{wait: max(wait, 0)}}
+	return &marked{err: err, mark: mark{wait: wait}}
 }
 
 // A mark is what Permanent and After tell the loop.
@@ -124,11 +135,11 @@ type consumed struct{ err error }
 func (c *consumed) Error() string { return c.err.Error() }
 func (c *consumed) Unwrap() error { return c.err }
 
-// unmark returns the error with its marks consumed, and what they said.
-func unmark(err error) (error, mark) {
+// unmark returns what the marks in an error say, and the error with its marks consumed.
+func unmark(err error) (mark, error) {
 	m, found := marks(err)
 	if !found {
-		return err, mark{}
+		return mark{}, err
 	}
 	for {
 		bare, ok := err.(*marked)
@@ -140,7 +151,7 @@ func unmark(err error) (error, mark) {
 	if _, more := marks(err); more {
 		err = &consumed{err}
 	}
-	return err, m
+	return m, err
 }
 
 // marks collects the marks in err that no inner loop has consumed.
@@ -177,20 +188,35 @@ func errorText(err error) string {
 		return ""
 	}
 	text := err.Error()
-	for {
-		named, ok := errors.AsType[*url.Error](err)
-		if !ok {
-			return text
-		}
+	named := addresses(err)
+	// The longest first: one may begin another.
+	slices.SortFunc(named, func(a, b string) int { return len(b) - len(a) })
+	for _, address := range named {
 		short := "(url)"
-		if u, parseErr := url.Parse(named.URL); parseErr == nil && u.Host != "" {
+		if u, err := url.Parse(address); err == nil && u.Host != "" {
 			short = u.Scheme + "://" + u.Host
 		}
-		if named.URL != "" {
-			quoted := strconv.Quote(named.URL)
-			text = strings.ReplaceAll(text, quoted[1:len(quoted)-1], short)
-			text = strings.ReplaceAll(text, named.URL, short)
-		}
-		err = named.Err
+		quoted := strconv.Quote(address)
+		text = strings.ReplaceAll(text, quoted[1:len(quoted)-1], short)
+		text = strings.ReplaceAll(text, address, short)
 	}
+	return text
+}
+
+// addresses collects the URLs that *url.Errors in err name.
+func addresses(err error) (all []string) {
+	switch e := err.(type) {
+	case *url.Error:
+		if e.URL != "" {
+			all = append(all, e.URL)
+		}
+		return append(all, addresses(e.Err)...)
+	case interface{ Unwrap() error }:
+		return addresses(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, err := range e.Unwrap() {
+			all = append(all, addresses(err)...)
+		}
+	}
+	return all
 }

@@ -50,6 +50,7 @@ func (o *Operation) Begin(now time.Time) (until time.Time) {
 // Whether the caller is still there is for the driver to ask, before Next, of the caller's context: the error of an
 // attempt does not tell. If the caller is gone, call [Operation.Cancel] instead.
 func (o *Operation) Next(now time.Time, err error) (wait time.Duration, stop error) {
+	o.giveBack() // granted before, and not begun
 	p := o.policy()
 	if err == nil {
 		if o.Attempts == 1 {
@@ -57,7 +58,7 @@ func (o *Operation) Next(now time.Time, err error) (wait time.Duration, stop err
 		}
 		return 0, nil
 	}
-	err, m := unmark(err)
+	m, err := unmark(err)
 	o.Asked = m.wait
 	if m.permanent || !p.retryable(err) {
 		return 0, err
@@ -72,8 +73,11 @@ func (o *Operation) Next(now time.Time, err error) (wait time.Duration, stop err
 	if o.Asked > 0 {
 		wait = max(wait, stretch(o.Asked, p.random()))
 	}
-	if !o.Deadline.IsZero() && wait >= o.Deadline.Sub(now)-max(p.MinAttempt, 0) {
-		return 0, o.giveUp(ErrDeadline, err)
+	if !o.Deadline.IsZero() {
+		left := o.Deadline.Sub(now)
+		if left <= wait || left-wait < p.MinAttempt {
+			return 0, o.giveUp(ErrDeadline, err)
+		}
 	}
 	// The budget comes last: a retry that will not happen costs nothing.
 	if !p.Budget.withdraw(now, &o.held) {
@@ -84,12 +88,11 @@ func (o *Operation) Next(now time.Time, err error) (wait time.Duration, stop err
 }
 
 // Cancel ends the operation because its caller is gone, instead of Begin or Next. A retry that was granted and not
-// yet begun goes back to the budget. Cause says why the caller left (as
-// context.Cause does); last is how the last attempt
-// ended, nil if there was none. The result is an *[Error] with both.
+// yet begun goes back to the budget. Cause says why the caller left (as context.Cause does); last is how the last
+// attempt ended, nil if there was none. The result is an *[Error] with both.
 func (o *Operation) Cancel(cause, last error) error {
 	o.giveBack()
-	last, m := unmark(last)
+	m, last := unmark(last)
 	o.Asked = m.wait
 	return o.giveUp(cause, last)
 }
@@ -119,13 +122,16 @@ func (o *Operation) event(err error) Event {
 	if gaveUp, ok := err.(*Error); ok && o.reason != nil {
 		err = gaveUp.Err
 	}
-	err, _ = unmark(err)
+	_, err = unmark(err)
 	return Event{Attempts: o.Attempts, Err: err, Reason: o.reason, Wait: o.Wait, Asked: o.Asked}
 }
 
 // stretch adds up to a fifth to what a service asked for. Without it, all clients that were told "5" return together.
 func stretch(asked time.Duration, u float64) time.Duration {
-	extra := time.Duration(float64(asked) / 5 * min(max(u, 0), 1))
+	if !(u >= 0 && u <= 1) { // also NaN
+		u = 0.5
+	}
+	extra := time.Duration(float64(asked) / 5 * u)
 	if asked > math.MaxInt64-extra {
 		return math.MaxInt64
 	}

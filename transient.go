@@ -14,14 +14,17 @@ import (
 //	policy := riprap.Policy{Retryable: riprap.Transient}
 //
 // It is false for a name that does not exist, for certificates and everything else in TLS, for input that is wrong,
-// for a connection closed on this side, and for context.Canceled. A context.DeadlineExceeded is taken for the end of
-// an attempt: whether the caller's own time is over, [Do] asks of the caller's context. An io.EOF or
-// io.ErrUnexpectedEOF is taken for a connection cut off; a function that reads other things should mark their errors
-// [Permanent].
+// for a connection closed on this side, for context.Canceled, and for an *[Error]: the loop that returned it has made
+// its attempts. A context.DeadlineExceeded is taken for the end of an attempt: whether the caller's own time is over,
+// [Do] asks of the caller's context. An io.EOF or io.ErrUnexpectedEOF is taken for a connection cut off; a function
+// that reads other things should mark their errors [Permanent].
 //
 // The request may have been processed all the same. Use it where a repetition does no harm.
 func Transient(err error) bool {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, net.ErrClosed) {
+		return false
+	}
+	if _, inner := errors.AsType[*Error](err); inner {
 		return false
 	}
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
@@ -37,6 +40,5 @@ func Transient(err error) bool {
 			return true
 		}
 	}
-	timeout, ok := errors.AsType[net.Error](err)
-	return ok && timeout.Timeout()
+	return timedOut(err)
 }
