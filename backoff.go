@@ -84,7 +84,6 @@ func (b Backoff) Delay(n int, prev time.Duration, u float64) time.Duration {
 	if base <= 0 {
 		base = defaultBase
 	}
-	base = min(base, longest)
 
 	var low, high time.Duration
 	switch limit := grow(base, longest, b.Factor, n); b.Jitter {

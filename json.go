@@ -56,9 +56,6 @@ func (p Policy) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads what MarshalJSON writes. Fields that are not in the text keep their values, a "budget" is
 // a new Budget, and null changes nothing. A field that no policy has is an error.
 func (p *Policy) UnmarshalJSON(text []byte) error {
-	if string(text) == "null" {
-		return nil
-	}
 	form := policyJSON{
 		MaxAttempts:    p.MaxAttempts,
 		Timeout:        duration(p.Timeout),
