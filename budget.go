@@ -119,7 +119,8 @@ func (b *Budget) withdraw(now time.Time, h *hold) bool {
 	return true
 }
 
-// giveBack returns a retry that was not made to where it came from. If that slot has expired, so has the retry.
+// giveBack returns a retry that was not made to where it came from. If that slot has expired, so has the retry, and if
+// deposits have filled the reserve meanwhile, there is no room for it.
 func (b *Budget) giveBack(h *hold) {
 	for _, from := range h.from[:h.levels] {
 		switch from {
