@@ -63,15 +63,20 @@ const (
 // any age: far from the process's own, time is counted in cycles of 34 years. The ends are far enough from those of an
 // int64 that a window or an hour more or less does not overflow.
 func instant(now time.Time) int64 {
-	const middle, age = 1 << 62, 1 << 30 * time.Second
-	since := now.Sub(start)
-	if since.Abs() > middle/2 {
+	const far, age = 1 << 61, 1 << 30 * time.Second
+	since := now.Sub(processStart)
+	if since.Abs() > far {
 		since = time.Duration(now.Unix())%(age/time.Second)*time.Second + time.Duration(now.Nanosecond())
 	}
-	return middle + int64(since)
+	return instantAfter(since)
 }
 
-var start = time.Now()
+// instantNow is instant(time.Now()), without a look at the wall clock.
+func instantNow() int64 { return instantAfter(time.Since(processStart)) }
+
+func instantAfter(since time.Duration) int64 { return 1<<62 + int64(since) }
+
+var processStart = time.Now()
 
 // Left returns how many retries could be granted at the time now, for display: as many as the scarcest of the budget
 // and those above it has. It is math.MaxInt if they are all unlimited or b is nil.
@@ -88,12 +93,9 @@ func (b *Budget) Left(now time.Time) int {
 	return left
 }
 
-// deposit credits a call whose first attempt succeeded.
-func (b *Budget) deposit(now time.Time) {
-	if b == nil {
-		return
-	}
-	for t, level := instant(now), 0; b != nil && level < levels; b, level = b.Parent, level+1 {
+// deposit credits a call whose first attempt succeeded at the instant t.
+func (b *Budget) deposit(t int64) {
+	for level := 0; b != nil && level < levels; b, level = b.Parent, level+1 {
 		b.add(t)
 	}
 }

@@ -87,7 +87,7 @@ func FuzzBudget(f *testing.F) {
 		// Figures that a Budget keeps without rounding, so that the model need not round either.
 		sizes := [...]int{-1, 1, 2, 3, 10, 100}
 		windows := [...]time.Duration{10 * time.Millisecond, time.Second, 10 * time.Second, time.Hour, 1000 * time.Hour}
-		now := start.Add(time.Hour)
+		now := processStart.Add(time.Hour)
 		var b *Budget
 		var chain []*model
 		for i := range int(levels%4) + 1 {
@@ -112,7 +112,7 @@ func FuzzBudget(f *testing.F) {
 			}
 			switch script[i] {
 			default:
-				b.deposit(now)
+				b.deposit(instant(now))
 				for _, m := range chain {
 					m.deposit()
 				}

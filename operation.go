@@ -53,8 +53,8 @@ func (o *Operation) Next(now time.Time, err error) (wait time.Duration, stop err
 	o.giveBack() // granted before, and not begun
 	p := o.policy()
 	if err == nil {
-		if o.Attempts == 1 {
-			p.Budget.deposit(now)
+		if o.Attempts == 1 && p.Budget != nil {
+			p.Budget.deposit(instant(now))
 		}
 		return 0, nil
 	}

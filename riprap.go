@@ -95,18 +95,39 @@ func Do(ctx context.Context, p *Policy, op func(context.Context) error) error {
 	if p == nil {
 		p = &zero
 	}
-	if !p.unobserved() || ctx.Err() != nil {
-		return run(ctx, p, op, 0, nil)
-	}
-	// Nothing to bound and nobody to tell: the first attempt costs a call, and one look at the clock for a budget.
-	err := op(ctx)
-	if err != nil {
-		return run(ctx, p, op, 1, err)
+	// With nobody to tell, a first attempt that succeeds costs a call and its bound, and one look at the clock for a
+	// budget.
+	var err error
+	switch bare := p.Timeout <= 0 && p.AttemptTimeout <= 0; {
+	case p.Trace != nil || ctx.Err() != nil:
+		o, now := start(p)
+		return run(ctx, o, now, op, nil)
+	case bare:
+		if err = op(ctx); err != nil {
+			return run(ctx, Operation{Policy: p, Attempts: 1}, time.Time{}, op, err)
+		}
+	default:
+		o, now := start(p)
+		if err = bounded(ctx, o.Begin(now), op); err != nil {
+			return run(ctx, o, now, op, err)
+		}
 	}
 	if p.Budget != nil {
-		p.Budget.deposit(time.Now())
+		p.Budget.deposit(instantNow())
 	}
 	return nil
+}
+
+// start returns an Operation that starts now. Now is zero if nobody asks.
+func start(p *Policy) (o Operation, now time.Time) {
+	o.Policy = p
+	if p.Timeout > 0 || p.AttemptTimeout > 0 {
+		now = time.Now()
+	}
+	if p.Timeout > 0 {
+		o.Deadline = now.Add(p.Timeout)
+	}
+	return o, now
 }
 
 // DoValue is [Do] for an operation that returns a value. With an error comes the value of the last attempt.
@@ -119,17 +140,12 @@ func DoValue[T any](ctx context.Context, p *Policy, op func(context.Context) (T,
 	return value, err
 }
 
-// unobserved reports whether an attempt under p needs neither a clock nor a context nor a word to anybody.
-func (p *Policy) unobserved() bool {
-	return p.Timeout <= 0 && p.AttemptTimeout <= 0 && p.Trace == nil
-}
-
 // errAborted is the reason in the Done event of an operation that did not return.
 var errAborted = errors.New("the operation panicked or ended its goroutine")
 
-// run drives an Operation in real time. If attempts is 1, the first attempt is already over and ended with err.
-func run(ctx context.Context, p *Policy, op func(context.Context) error, attempts int, err error) (stop error) {
-	d := driver{Operation: Operation{Policy: p, Attempts: attempts}, err: err}
+// run drives an Operation in real time from now on. If it has begun, its first attempt is over and ended with err.
+func run(ctx context.Context, o Operation, now time.Time, op func(context.Context) error, err error) (stop error) {
+	d := driver{Operation: o, now: now, err: err}
 	returned := false
 	defer func() { // runs also when op or a hook panics or calls runtime.Goexit
 		d.giveBack()
@@ -139,7 +155,7 @@ func run(ctx context.Context, p *Policy, op func(context.Context) error, attempt
 		if !returned {
 			stop = d.giveUp(errAborted, d.err)
 		}
-		p.Trace.done(ctx, d.event(stop))
+		d.Policy.Trace.done(ctx, d.event(stop))
 	}()
 	stop = d.loop(ctx, op)
 	returned = true
@@ -155,29 +171,27 @@ type driver struct {
 }
 
 func (d *driver) loop(ctx context.Context, op func(context.Context) error) error {
-	p := d.Policy
-	d.Deadline, _ = ctx.Deadline()
-	if p.Timeout > 0 {
-		d.Deadline = earlier(d.Deadline, time.Now().Add(p.Timeout))
-	}
+	callers, _ := ctx.Deadline()
+	d.Deadline = earlier(d.Deadline, callers)
 	for begun := d.Attempts > 0; ; begun = false {
 		if !begun {
 			if ctx.Err() != nil {
 				return d.Cancel(cause(ctx), d.err)
 			}
-			d.err = d.attempt(ctx, op)
+			until := d.Begin(d.now)
+			d.err = bounded(d.Policy.Trace.attempt(ctx, Event{Attempts: d.Attempts}), until, op)
 		}
 		if d.err != nil && ctx.Err() != nil {
 			return d.Cancel(cause(ctx), d.err)
 		}
-		if d.err != nil || p.Budget != nil {
+		if d.err != nil || d.Policy.Budget != nil {
 			d.now = time.Now()
 		}
 		wait, stop := d.Next(d.now, d.err)
 		if wait == 0 {
 			return stop
 		}
-		p.Trace.retry(ctx, d.event(d.err))
+		d.Policy.Trace.retry(ctx, d.event(d.err))
 		if d.timer == nil {
 			d.timer = time.NewTimer(wait)
 		} else {
@@ -187,24 +201,23 @@ func (d *driver) loop(ctx context.Context, op func(context.Context) error) error
 		case <-d.timer.C:
 		case <-ctx.Done():
 		}
+		if d.Policy.AttemptTimeout > 0 {
+			d.now = time.Now()
+		}
 	}
 }
 
-// attempt runs op once, in a context with the attempt's bound.
-func (d *driver) attempt(ctx context.Context, op func(context.Context) error) error {
-	callers, _ := ctx.Deadline()
-	if d.Policy.AttemptTimeout > 0 {
-		d.now = time.Now()
+// bounded runs op in a context that ends at until, the zero Time for never. Only a bound that is strictly earlier than
+// the context's own is armed: when the caller's deadline passes, the caller's context says so.
+func bounded(ctx context.Context, until time.Time, op func(context.Context) error) error {
+	if until.IsZero() {
+		return op(ctx)
 	}
-	until := d.Begin(d.now)
-	ctx = d.Policy.Trace.attempt(ctx, Event{Attempts: d.Attempts})
-	// Only a bound of our own that is strictly earlier is armed: when the caller's deadline passes, the caller's
-	// context says so.
-	if !until.IsZero() && (callers.IsZero() || until.Before(callers)) {
-		bound, cancel := context.WithDeadline(ctx, until)
-		defer cancel()
-		ctx = bound
+	if callers, ok := ctx.Deadline(); ok && !until.Before(callers) {
+		return op(ctx)
 	}
+	ctx, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
 	return op(ctx)
 }
 
