@@ -32,7 +32,7 @@ type Budget struct {
 	Parent *Budget
 
 	fraction atomic.Uint64        // the sum of all deposits, in units; each retry that it completes is handed on
-	reserve  atomic.Int64         // the instant at which the reserve would have been empty; zero means never touched
+	reserve  atomic.Int64         // the instant at which the reserve would have been empty; zero means that it is full
 	slots    [slots]atomic.Uint64 // whole retries by time: the slot's number above, their count in the low bits
 }
 
@@ -128,7 +128,9 @@ func (b *Budget) giveBack(h *hold) {
 		switch from {
 		case fromUnlimited:
 		case fromReserve:
-			b.reserve.Add(-b.refillTime())
+			for old := b.reserve.Load(); old != 0 && !b.reserve.CompareAndSwap(old, old-b.refillTime()); {
+				old = b.reserve.Load()
+			}
 		default:
 			slot := &b.slots[from%slots]
 			for old := slot.Load(); old>>slotBits == slotNumber(from) && old&slotMask < slotMask; old = slot.Load() {
@@ -145,18 +147,29 @@ func (b *Budget) giveBack(h *hold) {
 func (b *Budget) unlimited() bool { return math.IsInf(b.Ratio, 1) }
 
 func (b *Budget) add(t int64) {
-	ratio := cmp.Or(b.Ratio, 0.2)
-	if !(ratio > 0) || b.unlimited() { // none also for NaN
+	deposit := b.ratio()
+	if deposit == 0 {
 		return
 	}
-	deposit := uint64(math.Ceil(min(ratio, 1<<20) * unit)) // up, so that five fifths are one
 	sum := b.fraction.Add(deposit)
 	whole := uint64(uint32(sum/unit) - uint32((sum-deposit)/unit)) // right also when the sum has wrapped around
 	for ; whole > 0 && b.topUp(t); whole-- {
 	}
 	if whole > 0 {
-		b.put(t/b.slotTime(), whole)
+		b.put(b.slot(t), whole)
 	}
+}
+
+// ratio returns what a successful call deposits, in units, rounded up so that five fifths are one. It is zero for
+// nothing and for a budget that needs none.
+func (b *Budget) ratio() uint64 {
+	switch {
+	case b.Ratio == 0:
+		return (unit + 4) / 5
+	case !(b.Ratio > 0) || b.unlimited(): // none also for NaN
+		return 0
+	}
+	return uint64(math.Ceil(min(b.Ratio, 1<<20) * unit))
 }
 
 // take withdraws from this level alone: what expires first goes first, the reserve last.
@@ -164,12 +177,15 @@ func (b *Budget) take(t int64) (from int64, ok bool) {
 	if b.unlimited() {
 		return fromUnlimited, true
 	}
-	now := t / b.slotTime()
-	for number := now - slots + 1; number <= now; number++ {
-		slot := &b.slots[number%slots]
-		for old := slot.Load(); old>>slotBits == slotNumber(number) && old&slotMask > 0; old = slot.Load() {
+	oldest := b.slot(t) - slots + 1
+	for i, at := int64(0), oldest%slots; i < slots; i, at = i+1, at+1 {
+		if at == slots { // cheaper than a division for each slot
+			at = 0
+		}
+		slot := &b.slots[at]
+		for old := slot.Load(); old>>slotBits == slotNumber(oldest+i) && old&slotMask > 0; old = slot.Load() {
 			if slot.CompareAndSwap(old, old-1) {
-				return number, true
+				return oldest + i, true
 			}
 		}
 	}
@@ -195,7 +211,7 @@ func (b *Budget) put(number int64, n uint64) {
 }
 
 func (b *Budget) inWindow(t int64) (n int) {
-	now := t / b.slotTime()
+	now := b.slot(t)
 	for number := now - slots + 1; number <= now; number++ {
 		if s := b.slots[number%slots].Load(); s>>slotBits == slotNumber(number) {
 			n += int(s & slotMask)
@@ -208,12 +224,12 @@ func (b *Budget) inWindow(t int64) (n int) {
 // shortest slots.
 func slotNumber(number int64) uint64 { return uint64(number) << slotBits >> slotBits }
 
-func (b *Budget) slotTime() int64 {
-	window := b.Window
-	if window <= 0 {
-		window = 10 * time.Second
+// slot returns the number of the slot that an instant lies in.
+func (b *Budget) slot(t int64) int64 {
+	if b.Window <= 0 { // ten seconds; to divide by a constant is quicker
+		return t / int64(time.Second)
 	}
-	return int64(min(max(window/slots, time.Millisecond), 1<<57)) // a window ago, no instant is negative
+	return t / int64(min(max(b.Window/slots, time.Millisecond), 1<<57)) // a window ago, no instant is negative
 }
 
 // The reserve is kept as one instant, that at which it would have been empty: it has one retry for each refillTime
@@ -247,12 +263,16 @@ func (b *Budget) topUp(t int64) bool {
 	}
 	for {
 		old := b.reserve.Load()
-		at, full := b.emptied(t, old)
-		if at == full {
+		if old == 0 { // full, which is cheap to see
 			return false
 		}
-		if b.reserve.CompareAndSwap(old, max(at-b.refillTime(), full)) {
-			return true
+		at, full := b.emptied(t, old)
+		next := at - b.refillTime()
+		if next <= full {
+			next = 0
+		}
+		if b.reserve.CompareAndSwap(old, next) {
+			return at > full
 		}
 	}
 }

@@ -26,21 +26,23 @@ func BenchmarkBudget(b *testing.B) {
 			}
 		})
 	})
-	b.Run("impl=withdraw", func(b *testing.B) {
-		budget := &Budget{Ratio: 1, Parent: &Budget{Ratio: 1, Reserve: 100}}
-		now := time.Now()
-		for range 1 << 23 { // enough for both levels in all slots
-			budget.deposit(instant(now))
-		}
-		b.ResetTimer()
-		b.RunParallel(func(pb *testing.PB) {
-			var h hold
-			for pb.Next() {
-				if !budget.withdraw(now, &h) {
-					b.Fatal("the budget is spent")
+	for _, left := range []string{"all slots", "the last slot"} {
+		b.Run("impl=withdraw from "+left, func(b *testing.B) {
+			budget := &Budget{Parent: &Budget{}}
+			now := time.Now()
+			for level := budget; level != nil; level = level.Parent {
+				for age := range int64(slots) {
+					if age == 0 || left == "all slots" {
+						level.put(level.slot(instant(now))-age, slotMask)
+					}
 				}
-				budget.giveBack(&h)
 			}
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					var h hold
+					budget.withdraw(now, &h)
+				}
+			})
 		})
-	})
+	}
 }
