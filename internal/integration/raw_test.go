@@ -51,6 +51,7 @@ func raw(t *testing.T, scripts ...[]step) *rawServer {
 			running.Go(func() {
 				defer accepted.Close()
 				conn := &rawConn{accepted.(*net.TCPConn), bufio.NewReader(accepted)}
+				conn.SetReadBuffer(64 << 10)
 				for _, do := range scripts[min(n, len(scripts))-1] {
 					if do(s, conn) != nil {
 						return
