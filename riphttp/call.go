@@ -94,7 +94,7 @@ func (c *call) run(ctx context.Context, req *http.Request) (*http.Response, erro
 func (c *call) attempt(ctx context.Context, now time.Time, body io.ReadCloser) (*http.Response, error) {
 	req := c.begin(ctx, now, body)
 	resp, err := c.t.sender().RoundTrip(req)
-	c.sends += c.current.sends()
+	c.sends += c.current.sends(err == nil)
 	var failure error
 	if err == nil {
 		resp.Request = c.req
@@ -177,7 +177,7 @@ func (c *call) next(ctx context.Context, now time.Time, resp *http.Response, fai
 
 // unsafe returns why the request must not be sent again, nil if it may.
 func (c *call) unsafe(resp *http.Response, failure error) error {
-	processed := !c.current.provesUnsent(failure)
+	processed := !c.current.provesUnsent(resp, failure)
 	if resp == nil && processed && c.body.large && !errors.Is(failure, context.DeadlineExceeded) {
 		if c.broken++; c.broken > 1 {
 			return riprap.ErrAttempts

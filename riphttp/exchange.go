@@ -191,6 +191,7 @@ func (h halfCloser) CloseWrite() error { return h.closeWrite() }
 type wire struct {
 	asked  atomic.Bool  // for a connection, so that Base is one that tells
 	reused atomic.Bool  // the connection
+	due    atomic.Int32 // headers written once the one on the connection at hand is; zero while there is none
 	sends  atomic.Int32 // headers written
 	wrote  atomic.Bool  // the request, whole
 	early  atomic.Bool  // a response began before the request was written
@@ -199,8 +200,11 @@ type wire struct {
 // watch returns a context whose attempt tells w what goes over the wire.
 func (w *wire) watch(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GetConn:      func(string) { w.asked.Store(true) },
-		GotConn:      func(info httptrace.GotConnInfo) { w.reused.Store(info.Reused) },
+		GetConn: func(string) { w.asked.Store(true) },
+		GotConn: func(info httptrace.GotConnInfo) {
+			w.reused.Store(info.Reused)
+			w.due.Store(w.sends.Load() + 1)
+		},
 		WroteHeaders: func() { w.sends.Add(1) },
 		WroteRequest: func(info httptrace.WroteRequestInfo) { w.wrote.Store(info.Err == nil) },
 		GotFirstResponseByte: func() {
@@ -211,19 +215,35 @@ func (w *wire) watch(ctx context.Context) context.Context {
 	})
 }
 
-func (x *exchange) sends() int {
+// sends returns how often the request was written. Over HTTP/2 a response can be there before the wire tells that the
+// header which it answers was written.
+func (x *exchange) sends(answered bool) int {
 	if x == nil || x.wire == nil {
 		return 0
 	}
-	return int(x.wire.sends.Load())
+	n := x.wire.sends.Load()
+	if answered {
+		n = max(n, x.wire.due.Load())
+	}
+	return int(n)
 }
 
 // provesUnsent reports whether the failure proves that the service has not processed the request.
-func (x *exchange) provesUnsent(failure error) bool {
-	if errors.Is(failure, ErrNotProcessed) || refusedStream(failure) {
+func (x *exchange) provesUnsent(resp *http.Response, failure error) bool {
+	if errors.Is(failure, ErrNotProcessed) {
+		return true
+	}
+	if resp != nil {
+		return false
+	}
+	if refusedStream(failure) {
 		return true
 	}
 	if x != nil && x.wire != nil && x.wire.asked.Load() {
+		if x.Err() != nil {
+			// Over HTTP/2 Base does not wait for a header that is being written.
+			return x.wire.due.Load() == 0
+		}
 		// Header blocks are complete or not there. One that is not complete starts nothing.
 		return x.wire.sends.Load() == 0
 	}
