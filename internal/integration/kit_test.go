@@ -138,9 +138,6 @@ func (c *caller) do(t *testing.T, req *http.Request) (*http.Response, string, er
 	t.Helper()
 	resp, err := c.Do(req)
 	if err != nil {
-		if resp != nil {
-			t.Errorf("%s %s: a response and the error %v, want one of them", req.Method, req.URL, err)
-		}
 		return nil, "", err
 	}
 	defer resp.Body.Close()
