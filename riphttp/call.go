@@ -309,7 +309,10 @@ func gone(ctx context.Context, req *http.Request) error {
 		return fmt.Errorf("%w: %w", err, context.Cause(ctx))
 	}
 	select {
-	case <-req.Cancel:
+	case <-req.Cancel: // by http.Client too, when its Timeout has passed
+		if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+			return context.DeadlineExceeded
+		}
 		return context.Canceled
 	default:
 		return nil
