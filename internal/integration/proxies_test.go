@@ -48,19 +48,21 @@ func forwards(t *testing.T, refused int32) (proxy *server, tunnels *atomic.Int32
 		defer there.Close()
 		open.Add(1)
 		defer open.Done()
-		w.WriteHeader(http.StatusOK)
-		here, _, err := w.(http.Hijacker).Hijack()
+		here, in, err := w.(http.Hijacker).Hijack()
 		if err != nil {
 			return
 		}
 		defer here.Close()
+		io.WriteString(here, "HTTP/1.1 200 OK\r\n\r\n")
 		var copies sync.WaitGroup
-		for _, pair := range [][2]net.Conn{{here, there}, {there, here}} {
-			copies.Go(func() {
-				io.Copy(pair[0], pair[1])
-				pair[0].Close()
-			})
-		}
+		copies.Go(func() {
+			io.Copy(here, there)
+			here.Close()
+		})
+		copies.Go(func() {
+			io.Copy(there, in)
+			there.Close()
+		})
 		copies.Wait()
 	})
 	return proxy, tunnels
