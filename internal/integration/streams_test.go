@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/riprap-go/riprap"
 	"github.com/riprap-go/riprap/riphttp"
 )
 
@@ -64,7 +65,11 @@ func TestStreamOutlivesTheTimeouts(t *testing.T) {
 		in := bufio.NewReader(resp.Body)
 		for n := range 3 {
 			waitFor(t, "the timeouts to pass", func() bool { return time.Since(start) > time.Duration(n+1)*bound+bound/2 })
-			events <- fmt.Sprint(n)
+			select {
+			case events <- fmt.Sprint(n):
+			case <-time.After(patience):
+				t.Fatalf("after %v of a timeout of %v the server has lost its client", time.Since(start), bound)
+			}
 			line, err := in.ReadString('\n')
 			if want := fmt.Sprintf("data: %d\n", n); err != nil || line != want {
 				t.Errorf("after %v of a timeout of %v: %q, %v, want %q", time.Since(start), bound, line, err, want)
@@ -169,5 +174,24 @@ func TestCancelEndsAReadOfTheBody(t *testing.T) {
 	cancel()
 	if _, err := io.ReadAll(resp.Body); !errors.Is(err, context.Canceled) {
 		t.Errorf("Read after the cancel: %v, want context.Canceled", err)
+	}
+}
+
+func TestCancelEndsAWait(t *testing.T) {
+	settles(t)
+	server := serve(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "50")
+		w.WriteHeader(503)
+	})
+	c := call(t, server.base())
+	c.transport.Policy.Timeout = -1
+	ctx, cancel := context.WithCancel(t.Context())
+	c.transport.Policy.Trace.Retry = func(context.Context, riprap.Event) { cancel() }
+	_, _, err := c.do(t, request(t, "GET", server.URL, "", nil).WithContext(ctx))
+	if status, ok := errors.AsType[*riphttp.StatusError](err); !ok || status.Code != 503 || !errors.Is(err, context.Canceled) {
+		t.Errorf("GET cancelled while it waits: %v, want context.Canceled and the 503", err)
+	}
+	if got := server.requests.Load(); got != 1 {
+		t.Errorf("GET was sent %d times, want once", got)
 	}
 }
