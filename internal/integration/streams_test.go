@@ -180,11 +180,11 @@ func TestCancelEndsAReadOfTheBody(t *testing.T) {
 func TestCancelEndsAWait(t *testing.T) {
 	settles(t)
 	server := serve(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Retry-After", "50")
+		w.Header().Set("Retry-After", "3600")
 		w.WriteHeader(503)
 	})
 	c := call(t, server.base())
-	c.transport.Policy.Timeout = -1
+	c.transport.Policy.Timeout, c.transport.Policy.MaxWait = -1, -1
 	ctx, cancel := context.WithCancel(t.Context())
 	c.transport.Policy.Trace.Retry = func(context.Context, riprap.Event) { cancel() }
 	_, _, err := c.do(t, request(t, "GET", server.URL, "", nil).WithContext(ctx))
