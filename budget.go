@@ -34,7 +34,7 @@ type Budget struct {
 	// Every call writes to the fraction, and every fifth to what follows. Lines of the cache of their own keep that from
 	// slowing down the reading of the fields above and of each other on many processors.
 	_        [64]byte
-	fraction atomic.Uint64        // the sum of all deposits, in units; each retry that it completes is handed on
+	fraction atomic.Uint64 // the sum of all deposits, in units; each retry that it completes is handed on
 	_        [64]byte
 	reserve  atomic.Int64         // the instant at which the reserve would have been empty; zero means that it is full
 	slots    [slots]atomic.Uint64 // whole retries by time: the slot's number above, their count in the low bits
