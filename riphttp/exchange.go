@@ -95,15 +95,13 @@ func (x *exchange) end() {
 	}
 }
 
-// discard reads a response that nobody will see to its end, within bounds, and closes it.
-func (x *exchange) discard(resp *http.Response) {
-	defer resp.Body.Close()
+// drain reads a response that nobody will see to its end, within bounds. Close and end are still due.
+func (x *exchange) drain(resp *http.Response) {
 	if resp.ContentLength > drainBytes {
 		return
 	}
 	if x != nil {
 		x.timer.Reset(drainTime)
-		defer x.timer.Stop()
 	} else {
 		defer time.AfterFunc(drainTime, func() { resp.Body.Close() }).Stop()
 	}

@@ -137,12 +137,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL == nil || req.Header == nil {
 		return t.sender().RoundTrip(req) // which knows how to refuse it
 	}
-	c := call{t: t, destination: t.destination(req)}
-	c.policy = &c.destination.policy
-	if own, ok := ctx.Value(policyKey{}).(*riprap.Policy); ok && own != nil {
-		c.policy = complete(own, &c.destination.budget)
-	}
-	c.op.Policy = c.policy
+	c := call{t: t, body: replay{ready: req.Body}}
 	returned := false
 	defer func() { // runs also when a hook, Judge or Base panics
 		if c.timer != nil {
@@ -152,6 +147,12 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 			c.abort(ctx)
 		}
 	}()
+	c.destination = t.destination(req)
+	c.policy = &c.destination.policy
+	if own, ok := ctx.Value(policyKey{}).(*riprap.Policy); ok && own != nil {
+		c.policy = complete(own, &c.destination.budget)
+	}
+	c.op.Policy = c.policy
 	resp, err := c.run(ctx, req)
 	returned = true
 	return resp, err
