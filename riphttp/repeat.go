@@ -134,18 +134,30 @@ func (r *replay) failed() error {
 	return nil
 }
 
-// A watched reader remembers how it failed.
+// A watched reader remembers how it failed. What a Read returns that Base has ended with Close is no failure.
 type watched struct {
 	io.ReadCloser
-	err atomic.Pointer[error]
+	closed atomic.Bool
+	err    atomic.Pointer[error]
 }
 
 func (w *watched) Read(p []byte) (int, error) {
 	n, err := w.ReadCloser.Read(p)
-	if err != nil && err != io.EOF {
-		w.err.CompareAndSwap(nil, &err)
+	if err != io.EOF {
+		w.note(err)
 	}
 	return n, err
+}
+
+func (w *watched) Close() error {
+	w.closed.Store(true)
+	return w.ReadCloser.Close()
+}
+
+func (w *watched) note(err error) {
+	if err != nil && !w.closed.Load() {
+		w.err.CompareAndSwap(nil, &err)
+	}
 }
 
 // A watchedWriterTo keeps the reader's own way of writing itself.
@@ -154,8 +166,8 @@ type watchedWriterTo struct{ *watched }
 func (w watchedWriterTo) WriteTo(to io.Writer) (int64, error) {
 	sink := &sink{Writer: to}
 	n, err := w.ReadCloser.(io.WriterTo).WriteTo(sink)
-	if err != nil && !sink.failed {
-		w.err.CompareAndSwap(nil, &err)
+	if !sink.failed {
+		w.note(err)
 	}
 	return n, err
 }
