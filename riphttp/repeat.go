@@ -209,8 +209,10 @@ func final(req *http.Request, err error) bool {
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		return dns.IsNotFound
 	}
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "remote error" { // a TLS alert
-		return true
+	for op, ok := errors.AsType[*net.OpError](err); ok; op, ok = errors.AsType[*net.OpError](op.Err) {
+		if op.Op == "remote error" { // a TLS alert, from a proxy within an error of another operation
+			return true
+		}
 	}
 	for _, reason := range [...]error{http.ErrSchemeMismatch, http.ErrNotSupported, context.Canceled} {
 		if errors.Is(err, reason) {
