@@ -25,11 +25,11 @@ type exchange struct {
 // attempt is over.
 //
 // A context of package context will not do. The attempt's deadline must not end the body, which a WithDeadline does;
-// and where the deadline strikes, children must report DeadlineExceeded, which those of a WithCancelCause do not.
+// and where the deadline strikes, children must report DeadlineExceeded, which those of a WithCancel do not.
 type bound struct {
 	caller context.Context // with the values
 	inner  context.Context // what really ends
-	cancel context.CancelCauseFunc
+	cancel context.CancelFunc
 	until  time.Time // when the header must be there; zero means whenever
 	req    *http.Request
 	timer  *time.Timer // for the header, then for each Read of the body
@@ -40,7 +40,7 @@ type nestedKey struct{}
 
 func newExchange(ctx context.Context, now, until time.Time, silence time.Duration, req *http.Request) *exchange {
 	x := &exchange{bound: bound{caller: ctx, until: until, req: req}, body: body{silence: silence}}
-	x.inner, x.cancel = context.WithCancelCause(ctx)
+	x.inner, x.cancel = context.WithCancel(ctx)
 	x.body.x = x
 	header := time.Duration(math.MaxInt64)
 	if !until.IsZero() {
@@ -79,7 +79,7 @@ func (b *bound) AfterFunc(f func()) (stop func() bool) { return context.AfterFun
 
 func (b *bound) strike() {
 	b.struck.Store(true)
-	b.cancel(context.DeadlineExceeded)
+	b.cancel()
 }
 
 // stopped disarms the timer and reports whether it has struck.
@@ -91,7 +91,7 @@ func (x *exchange) stopped() bool {
 func (x *exchange) end() {
 	if x != nil {
 		x.timer.Stop()
-		x.cancel(context.Canceled)
+		x.cancel()
 	}
 }
 
