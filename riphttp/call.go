@@ -101,7 +101,7 @@ func (c *call) attempt(ctx context.Context, now time.Time, body io.ReadCloser) e
 	var failure error
 	if err == nil {
 		failure = c.t.verdict(c.resp)
-		if failure != nil && c.current.sawStaleTimeout(c.resp) {
+		if failure != nil && c.current.sawStaleTimeout(c.resp, c.body.unread(c.req.ContentLength)) {
 			failure = fmt.Errorf("%w: %w", ErrNotProcessed, failure)
 		}
 	}

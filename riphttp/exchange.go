@@ -187,16 +187,20 @@ func (h halfCloser) CloseWrite() error { return h.closeWrite() }
 
 // A wire is what httptrace tells of an attempt.
 type wire struct {
-	asked atomic.Bool  // for a connection, so that Base is one that tells
-	due   atomic.Int32 // headers written once the one on the connection at hand is; zero while there is none
-	sends atomic.Int32 // headers written
+	asked  atomic.Bool  // for a connection, so that Base is one that tells
+	reused atomic.Bool  // the connection
+	due    atomic.Int32 // headers written once the one on the connection at hand is; zero while there is none
+	sends  atomic.Int32 // headers written
 }
 
 // watch returns a context whose attempt tells w what goes over the wire.
 func (w *wire) watch(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GetConn:      func(string) { w.asked.Store(true) },
-		GotConn:      func(httptrace.GotConnInfo) { w.due.Store(w.sends.Load() + 1) },
+		GetConn: func(string) { w.asked.Store(true) },
+		GotConn: func(info httptrace.GotConnInfo) {
+			w.reused.Store(info.Reused)
+			w.due.Store(w.sends.Load() + 1)
+		},
 		WroteHeaders: func() { w.sends.Add(1) },
 	})
 }
@@ -238,12 +242,13 @@ func (x *exchange) provesUnsent(resp *http.Response, failure error) bool {
 }
 
 // sawStaleTimeout reports whether a response is the 408 that a server writes into an idle connection while the
-// request is on its way, and came before the header was complete: then the server cannot have had the request. That
-// the request was not yet written whole would prove nothing, since a quick server's response may overtake that news;
-// but HTTP/1, the one with connections to close, tells of the header while its end is still in the buffer.
-func (x *exchange) sawStaleTimeout(resp *http.Response) bool {
+// request is on its way, and the server surely has not had all of the request: its header is not complete, or its
+// body's reader has not given everything yet. That nobody has told of the whole request being written proves nothing,
+// since a quick server's response may overtake that news. Of a header HTTP/1, the one with connections to close, tells
+// while its end is still in a buffer.
+func (x *exchange) sawStaleTimeout(resp *http.Response, unread bool) bool {
 	return resp.StatusCode == http.StatusRequestTimeout && resp.Close &&
-		x != nil && x.wire != nil && x.wire.sends.Load() < x.wire.due.Load()
+		x != nil && x.wire != nil && x.wire.reused.Load() && (unread || x.wire.sends.Load() < x.wire.due.Load())
 }
 
 // refusedStream reports whether err is an HTTP/2 stream reset with REFUSED_STREAM, which guarantees that the request was

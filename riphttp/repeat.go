@@ -134,15 +134,21 @@ func (r *replay) failed() error {
 	return nil
 }
 
-// A watched reader remembers how it failed. What a Read returns that Base has ended with Close is no failure.
+// unread reports whether the body, of the given length, has surely not been sent to its end: its reader has not given
+// all of it.
+func (r *replay) unread(length int64) bool { return r.watch != nil && r.watch.given.Load() < length }
+
+// A watched reader remembers how much it gave and how it failed. What a Read returns that Base has ended with Close is no failure.
 type watched struct {
 	io.ReadCloser
+	given  atomic.Int64
 	closed atomic.Bool
 	err    atomic.Pointer[error]
 }
 
 func (w *watched) Read(p []byte) (int, error) {
 	n, err := w.ReadCloser.Read(p)
+	w.given.Add(int64(n))
 	if err != io.EOF {
 		w.note(err)
 	}
@@ -164,7 +170,7 @@ func (w *watched) note(err error) {
 type watchedWriterTo struct{ *watched }
 
 func (w watchedWriterTo) WriteTo(to io.Writer) (int64, error) {
-	sink := &sink{Writer: to}
+	sink := &sink{Writer: to, given: &w.given}
 	n, err := w.ReadCloser.(io.WriterTo).WriteTo(sink)
 	if !sink.failed {
 		w.note(err)
@@ -175,10 +181,12 @@ func (w watchedWriterTo) WriteTo(to io.Writer) (int64, error) {
 // A sink tells failures to write from failures to read.
 type sink struct {
 	io.Writer
+	given  *atomic.Int64
 	failed bool
 }
 
 func (s *sink) Write(p []byte) (int, error) {
+	s.given.Add(int64(len(p)))
 	n, err := s.Writer.Write(p)
 	s.failed = s.failed || err != nil
 	return n, err
