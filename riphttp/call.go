@@ -21,7 +21,10 @@ const (
 	largeUpload = 1 << 20
 )
 
-var errAborted = errors.New("the round trip panicked or ended its goroutine")
+var (
+	errAborted    = errors.New("the round trip panicked or ended its goroutine")
+	errNoResponse = errors.New("Base returned neither a response nor an error")
+)
 
 // A call is one request on its way through its attempts.
 type call struct {
@@ -31,12 +34,13 @@ type call struct {
 	destination *destination
 	req         *http.Request // the caller's, or a copy with a key
 	body        replay
-	repeatable  bool        // what method and key allow; the body has its own say
-	timer       *time.Timer // one for all waits, from the first
-	sends       int         // requests written in past attempts, as far as somebody counts
-	broken      int         // large uploads that the connection did not survive
-	current     *exchange   // the attempt at hand
-	told        bool        // that the call is over, or its answer's body will tell
+	repeatable  bool           // what method and key allow; the body has its own say
+	timer       *time.Timer    // one for all waits, from the first
+	sends       int            // requests written in past attempts, as far as somebody counts
+	broken      int            // large uploads that the connection did not survive
+	current     *exchange      // the attempt at hand
+	resp        *http.Response // of the attempt at hand, as long as it is ours to close
+	told        bool           // that the call is over, or its answer's body will tell
 }
 
 func (c *call) run(ctx context.Context, req *http.Request) (*http.Response, error) {
@@ -67,21 +71,20 @@ func (c *call) run(ctx context.Context, req *http.Request) (*http.Response, erro
 		if err != nil {
 			return nil, c.giveUp(ctx, fmt.Errorf("the request body cannot be read again: %w", err), failure)
 		}
-		var resp *http.Response
-		resp, failure = c.attempt(ctx, now, body)
+		failure = c.attempt(ctx, now, body)
 		if failure == nil {
-			return c.answer(ctx, resp), nil
+			return c.answer(ctx), nil
 		}
 		now = time.Now()
-		wait, stop := c.next(ctx, now, resp, failure)
+		wait, stop := c.next(ctx, now, failure)
 		switch {
 		case wait > 0:
-			c.pause(ctx, resp, wait, failure)
+			c.pause(ctx, wait, failure)
 			now = time.Now()
-		case resp != nil:
+		case c.resp != nil:
 			c.report(ctx, stop, failure)
-			c.current.carry(resp)
-			return resp, nil
+			c.current.carry(c.resp)
+			return c.resp, nil
 		default:
 			c.report(ctx, stop, failure)
 			c.current.end()
@@ -91,35 +94,57 @@ func (c *call) run(ctx context.Context, req *http.Request) (*http.Response, erro
 }
 
 // attempt sends the request once and judges the response. A nil failure is an answer.
-func (c *call) attempt(ctx context.Context, now time.Time, body io.ReadCloser) (*http.Response, error) {
+func (c *call) attempt(ctx context.Context, now time.Time, body io.ReadCloser) error {
 	req := c.begin(ctx, now, body)
-	resp, err := c.t.sender().RoundTrip(req)
+	err := c.send(req)
 	c.sends += c.current.sends(err == nil)
 	var failure error
 	if err == nil {
-		resp.Request = c.req
-		failure = c.t.verdict(resp)
-		if failure != nil && c.current.sawStaleTimeout(resp) {
+		failure = c.t.verdict(c.resp)
+		if failure != nil && c.current.sawStaleTimeout(c.resp, c.body.unread(c.req.ContentLength)) {
 			failure = fmt.Errorf("%w: %w", ErrNotProcessed, failure)
 		}
 	}
 	if c.current.stopped() {
 		// The bound has struck: before the header came, or while Judge read in the body.
-		if resp != nil {
-			resp.Body.Close()
-		}
-		return nil, fmt.Errorf("no response within %v: %w", c.current.until.Sub(now), context.DeadlineExceeded)
+		c.closeResponse()
+		return fmt.Errorf("no response within %v: %w", c.current.until.Sub(now), context.DeadlineExceeded)
 	}
 	if err == nil {
-		return resp, failure
+		return failure
 	}
 	if failed := c.body.failed(); failed != nil {
-		return nil, riprap.Permanent(fmt.Errorf("reading the request body: %w", failed))
+		return riprap.Permanent(fmt.Errorf("reading the request body: %w", failed))
 	}
 	if final(c.req, err) {
-		return nil, riprap.Permanent(err)
+		return riprap.Permanent(err)
 	}
-	return nil, err
+	return err
+}
+
+// send gives the request to Base, and makes good what a careless Base forgets. Without an error c.resp is the response.
+func (c *call) send(req *http.Request) error {
+	c.body.ready = nil // from here on Base closes it
+	resp, err := c.t.sender().RoundTrip(req)
+	if err != nil {
+		return err
+	}
+	if resp == nil {
+		return riprap.Permanent(errNoResponse)
+	}
+	if resp.Body == nil {
+		resp.Body = http.NoBody
+	}
+	resp.Request = c.req
+	c.resp = resp
+	return nil
+}
+
+func (c *call) closeResponse() {
+	if c.resp != nil {
+		c.resp.Body.Close()
+		c.resp = nil
+	}
 }
 
 // begin starts an attempt and returns the request to send.
@@ -161,8 +186,8 @@ func (c *call) begin(ctx context.Context, now time.Time, body io.ReadCloser) *ht
 }
 
 // next decides what follows a failure: a wait above zero and another attempt, or the end.
-func (c *call) next(ctx context.Context, now time.Time, resp *http.Response, failure error) (time.Duration, error) {
-	unsafe := c.unsafe(resp, failure)
+func (c *call) next(ctx context.Context, now time.Time, failure error) (time.Duration, error) {
+	unsafe := c.unsafe(failure)
 	if cause := gone(ctx, c.req); cause != nil {
 		if unsafe == ErrOutcomeUnknown {
 			cause = fmt.Errorf("%w: %w", cause, unsafe)
@@ -176,9 +201,9 @@ func (c *call) next(ctx context.Context, now time.Time, resp *http.Response, fai
 }
 
 // unsafe returns why the request must not be sent again, nil if it may.
-func (c *call) unsafe(resp *http.Response, failure error) error {
-	processed := !c.current.provesUnsent(resp, failure)
-	if resp == nil && processed && c.body.large && !errors.Is(failure, context.DeadlineExceeded) {
+func (c *call) unsafe(failure error) error {
+	processed := !c.current.provesUnsent(c.resp, failure)
+	if c.resp == nil && processed && c.body.large && !errors.Is(failure, context.DeadlineExceeded) {
 		if c.broken++; c.broken > 1 {
 			return riprap.ErrAttempts
 		}
@@ -186,7 +211,7 @@ func (c *call) unsafe(resp *http.Response, failure error) error {
 	switch {
 	case (c.repeatable || !processed) && c.body.again:
 		return nil
-	case resp == nil && !c.repeatable && processed:
+	case c.resp == nil && !c.repeatable && processed:
 		return ErrOutcomeUnknown
 	default:
 		return ErrUnsafe
@@ -201,7 +226,7 @@ func (c *call) curable(failure error) bool {
 }
 
 // pause discards a failed response and waits.
-func (c *call) pause(ctx context.Context, resp *http.Response, wait time.Duration, failure error) {
+func (c *call) pause(ctx context.Context, wait time.Duration, failure error) {
 	if t := c.policy.Trace; t != nil && t.Retry != nil {
 		t.Retry(ctx, c.event(failure, nil, wait))
 	}
@@ -210,8 +235,9 @@ func (c *call) pause(ctx context.Context, resp *http.Response, wait time.Duratio
 	} else {
 		c.timer.Reset(wait)
 	}
-	if resp != nil {
-		c.current.discard(resp)
+	if c.resp != nil {
+		c.current.drain(c.resp)
+		c.closeResponse()
 	}
 	c.current.end()
 	select {
@@ -222,19 +248,19 @@ func (c *call) pause(ctx context.Context, resp *http.Response, wait time.Duratio
 }
 
 // answer hands a response over that is an answer. The call is over when its body is.
-func (c *call) answer(ctx context.Context, resp *http.Response) *http.Response {
+func (c *call) answer(ctx context.Context) *http.Response {
 	var budget *riprap.Budget
 	if c.op.Attempts == 1 {
 		budget = c.policy.Budget
 	}
 	if c.current == nil {
 		succeeded(budget)
-		return resp
+		return c.resp
 	}
 	c.told = true
 	c.current.body.ending = ending{ctx: ctx, budget: budget, trace: c.policy.Trace, event: c.event(nil, nil, c.op.Wait)}
-	c.current.carry(resp)
-	return resp
+	c.current.carry(c.resp)
+	return c.resp
 }
 
 // An ending is what is due when the body of an answer has been read or closed.
@@ -293,11 +319,14 @@ func (c *call) event(err, reason error, wait time.Duration) riprap.Event {
 	}
 }
 
-// abort cleans up after a panic or runtime.Goexit.
+// abort cleans up after a panic or runtime.Goexit, be it in Base or in a function of the caller's.
 func (c *call) abort(ctx context.Context) {
 	c.body.close()
+	c.closeResponse()
 	c.current.end()
-	c.giveUp(ctx, errAborted, nil)
+	if c.destination != nil {
+		c.giveUp(ctx, errAborted, nil)
+	}
 }
 
 // gone returns why the caller left, nil while it has not.

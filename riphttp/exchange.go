@@ -25,11 +25,11 @@ type exchange struct {
 // attempt is over.
 //
 // A context of package context will not do. The attempt's deadline must not end the body, which a WithDeadline does;
-// and where the deadline strikes, children must report DeadlineExceeded, which those of a WithCancelCause do not.
+// and where the deadline strikes, children must report DeadlineExceeded, which those of a WithCancel do not.
 type bound struct {
 	caller context.Context // with the values
 	inner  context.Context // what really ends
-	cancel context.CancelCauseFunc
+	cancel context.CancelFunc
 	until  time.Time // when the header must be there; zero means whenever
 	req    *http.Request
 	timer  *time.Timer // for the header, then for each Read of the body
@@ -40,7 +40,7 @@ type nestedKey struct{}
 
 func newExchange(ctx context.Context, now, until time.Time, silence time.Duration, req *http.Request) *exchange {
 	x := &exchange{bound: bound{caller: ctx, until: until, req: req}, body: body{silence: silence}}
-	x.inner, x.cancel = context.WithCancelCause(ctx)
+	x.inner, x.cancel = context.WithCancel(ctx)
 	x.body.x = x
 	header := time.Duration(math.MaxInt64)
 	if !until.IsZero() {
@@ -79,7 +79,7 @@ func (b *bound) AfterFunc(f func()) (stop func() bool) { return context.AfterFun
 
 func (b *bound) strike() {
 	b.struck.Store(true)
-	b.cancel(context.DeadlineExceeded)
+	b.cancel()
 }
 
 // stopped disarms the timer and reports whether it has struck.
@@ -91,19 +91,17 @@ func (x *exchange) stopped() bool {
 func (x *exchange) end() {
 	if x != nil {
 		x.timer.Stop()
-		x.cancel(context.Canceled)
+		x.cancel()
 	}
 }
 
-// discard reads a response that nobody will see to its end, within bounds, and closes it.
-func (x *exchange) discard(resp *http.Response) {
-	defer resp.Body.Close()
+// drain reads a response that nobody will see to its end, within bounds. Close and end are still due.
+func (x *exchange) drain(resp *http.Response) {
 	if resp.ContentLength > drainBytes {
 		return
 	}
 	if x != nil {
 		x.timer.Reset(drainTime)
-		defer x.timer.Stop()
 	} else {
 		defer time.AfterFunc(drainTime, func() { resp.Body.Close() }).Stop()
 	}
@@ -193,8 +191,6 @@ type wire struct {
 	reused atomic.Bool  // the connection
 	due    atomic.Int32 // headers written once the one on the connection at hand is; zero while there is none
 	sends  atomic.Int32 // headers written
-	wrote  atomic.Bool  // the request, whole
-	early  atomic.Bool  // a response began before the request was written
 }
 
 // watch returns a context whose attempt tells w what goes over the wire.
@@ -206,12 +202,6 @@ func (w *wire) watch(ctx context.Context) context.Context {
 			w.due.Store(w.sends.Load() + 1)
 		},
 		WroteHeaders: func() { w.sends.Add(1) },
-		WroteRequest: func(info httptrace.WroteRequestInfo) { w.wrote.Store(info.Err == nil) },
-		GotFirstResponseByte: func() {
-			if !w.wrote.Load() {
-				w.early.Store(true)
-			}
-		},
 	})
 }
 
@@ -252,10 +242,13 @@ func (x *exchange) provesUnsent(resp *http.Response, failure error) bool {
 }
 
 // sawStaleTimeout reports whether a response is the 408 that a server writes into an idle connection while the
-// request is on its way: the server cannot have had the request.
-func (x *exchange) sawStaleTimeout(resp *http.Response) bool {
+// request is on its way, and the server surely has not had all of the request: its header is not complete, or its
+// body's reader has not given everything yet. That nobody has told of the whole request being written proves nothing,
+// since a quick server's response may overtake that news. Of a header HTTP/1, the one with connections to close, tells
+// while its end is still in a buffer.
+func (x *exchange) sawStaleTimeout(resp *http.Response, unread bool) bool {
 	return resp.StatusCode == http.StatusRequestTimeout && resp.Close &&
-		x != nil && x.wire != nil && x.wire.reused.Load() && x.wire.early.Load()
+		x != nil && x.wire != nil && x.wire.reused.Load() && (unread || x.wire.sends.Load() < x.wire.due.Load())
 }
 
 // refusedStream reports whether err is an HTTP/2 stream reset with REFUSED_STREAM, which guarantees that the request was

@@ -40,7 +40,7 @@ func (t *Transport) maxReplay() int64 { return cmp.Or(t.MaxReplay, defaultMaxRep
 // A replay gives each attempt a reader of the request's body. Readers are never shared: the one of a failed attempt may
 // still be read when the next attempt begins.
 type replay struct {
-	first io.ReadCloser                 // for the first attempt, until it is handed out
+	ready io.ReadCloser                 // for the coming attempt, until Base has it
 	get   func() (io.ReadCloser, error) // for further ones, and for those that net/http makes by itself
 	again bool                          // the body can be sent again
 	large bool                          // sending it costs something
@@ -50,18 +50,19 @@ type replay struct {
 
 // prepare looks at the body of a request and reads a small one that could not be sent again otherwise.
 func (r *replay) prepare(ctx context.Context, deadline time.Time, req *http.Request, limit int64) error {
-	r.first, r.get = req.Body, req.GetBody
+	r.get = req.GetBody
 	r.large = req.ContentLength > largeUpload || req.ContentLength < 0 // unknown
 	switch {
 	case req.Body == nil || req.Body == http.NoBody || req.GetBody != nil:
 		r.again = true
 	case req.ContentLength > 0 && req.ContentLength <= limit:
 		content, err := readAll(ctx, deadline, req)
+		r.ready = nil
 		if err != nil {
 			return fmt.Errorf("reading the request body: %w", err)
 		}
 		r.get = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }
-		r.first, _ = r.get()
+		r.ready, _ = r.get()
 		r.again = true
 	}
 	return nil
@@ -95,29 +96,29 @@ func readAll(ctx context.Context, deadline time.Time, req *http.Request) ([]byte
 
 // next returns the body for another attempt, nil if the request has none.
 func (r *replay) next() (io.ReadCloser, error) {
-	body := r.first
 	if r.begun && r.get != nil {
-		var err error
-		if body, err = r.get(); err != nil {
+		body, err := r.get()
+		if err != nil {
 			return nil, err
 		}
+		r.ready = body
 	}
-	r.first, r.begun, r.watch = nil, true, nil
-	if r.again && body != nil && body != http.NoBody && !inMemory(body) {
+	r.begun, r.watch = true, nil
+	if body := r.ready; r.again && body != nil && body != http.NoBody && !inMemory(body) {
 		r.watch = &watched{ReadCloser: body}
+		r.ready = r.watch
 		if _, ok := body.(io.WriterTo); ok {
-			return watchedWriterTo{r.watch}, nil
+			r.ready = watchedWriterTo{r.watch}
 		}
-		return r.watch, nil
 	}
-	return body, nil
+	return r.ready, nil
 }
 
-// close closes the caller's body if no attempt has got it.
+// close closes a body that Base did not get.
 func (r *replay) close() {
-	if r.first != nil {
-		r.first.Close()
-		r.first = nil
+	if r.ready != nil {
+		r.ready.Close()
+		r.ready = nil
 	}
 }
 
@@ -133,28 +134,46 @@ func (r *replay) failed() error {
 	return nil
 }
 
-// A watched reader remembers how it failed.
+// unread reports whether the body, of the given length, has surely not been sent to its end: its reader has not given
+// all of it.
+func (r *replay) unread(length int64) bool { return r.watch != nil && r.watch.given.Load() < length }
+
+// A watched reader remembers how much it gave and how it failed. What a Read returns that Base has ended with Close is no failure.
 type watched struct {
 	io.ReadCloser
-	err atomic.Pointer[error]
+	given  atomic.Int64
+	closed atomic.Bool
+	err    atomic.Pointer[error]
 }
 
 func (w *watched) Read(p []byte) (int, error) {
 	n, err := w.ReadCloser.Read(p)
-	if err != nil && err != io.EOF {
-		w.err.CompareAndSwap(nil, &err)
+	w.given.Add(int64(n))
+	if err != io.EOF {
+		w.note(err)
 	}
 	return n, err
+}
+
+func (w *watched) Close() error {
+	w.closed.Store(true)
+	return w.ReadCloser.Close()
+}
+
+func (w *watched) note(err error) {
+	if err != nil && !w.closed.Load() {
+		w.err.CompareAndSwap(nil, &err)
+	}
 }
 
 // A watchedWriterTo keeps the reader's own way of writing itself.
 type watchedWriterTo struct{ *watched }
 
 func (w watchedWriterTo) WriteTo(to io.Writer) (int64, error) {
-	sink := &sink{Writer: to}
+	sink := &sink{Writer: to, given: &w.given}
 	n, err := w.ReadCloser.(io.WriterTo).WriteTo(sink)
-	if err != nil && !sink.failed {
-		w.err.CompareAndSwap(nil, &err)
+	if !sink.failed {
+		w.note(err)
 	}
 	return n, err
 }
@@ -162,10 +181,12 @@ func (w watchedWriterTo) WriteTo(to io.Writer) (int64, error) {
 // A sink tells failures to write from failures to read.
 type sink struct {
 	io.Writer
+	given  *atomic.Int64
 	failed bool
 }
 
 func (s *sink) Write(p []byte) (int, error) {
+	s.given.Add(int64(len(p)))
 	n, err := s.Writer.Write(p)
 	s.failed = s.failed || err != nil
 	return n, err
@@ -196,8 +217,10 @@ func final(req *http.Request, err error) bool {
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		return dns.IsNotFound
 	}
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "remote error" { // a TLS alert
-		return true
+	for op, ok := errors.AsType[*net.OpError](err); ok; op, ok = errors.AsType[*net.OpError](op.Err) {
+		if op.Op == "remote error" { // a TLS alert, from a proxy within an error of another operation
+			return true
+		}
 	}
 	for _, reason := range [...]error{http.ErrSchemeMismatch, http.ErrNotSupported, context.Canceled} {
 		if errors.Is(err, reason) {

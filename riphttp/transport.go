@@ -46,7 +46,9 @@ var (
 // many goroutines at once; its fields must not change once it is in use, and it must not be copied. Like an
 // http.Transport it should be made once and kept: it holds connections and the budgets of the services called.
 //
-// A Transport inside another one, under the same request, does nothing, so that attempts do not multiply.
+// A Transport inside another one, under the same request, only passes it on, so that attempts do not multiply: the
+// outer one's Policy holds. (Not so if the outer one has no bound at all, not even a ReadTimeout, and other code stands
+// between them: then no context of ours leads from one to the other.)
 type Transport struct {
 	// Base sends the requests. Nil means an http.Transport like http.DefaultTransport with a connect timeout of two
 	// seconds and 64 idle connections for each host. Note that net/http repeats some requests by itself: on a
@@ -137,12 +139,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL == nil || req.Header == nil {
 		return t.sender().RoundTrip(req) // which knows how to refuse it
 	}
-	c := call{t: t, destination: t.destination(req)}
-	c.policy = &c.destination.policy
-	if own, ok := ctx.Value(policyKey{}).(*riprap.Policy); ok && own != nil {
-		c.policy = complete(own, &c.destination.budget)
-	}
-	c.op.Policy = c.policy
+	c := call{t: t, body: replay{ready: req.Body}}
 	returned := false
 	defer func() { // runs also when a hook, Judge or Base panics
 		if c.timer != nil {
@@ -152,6 +149,12 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 			c.abort(ctx)
 		}
 	}()
+	c.destination = t.destination(req)
+	c.policy = &c.destination.policy
+	if own, ok := ctx.Value(policyKey{}).(*riprap.Policy); ok && own != nil {
+		c.policy = complete(own, &c.destination.budget)
+	}
+	c.op.Policy = c.policy
 	resp, err := c.run(ctx, req)
 	returned = true
 	return resp, err
