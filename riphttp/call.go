@@ -23,7 +23,7 @@ const (
 
 var (
 	errAborted    = errors.New("the round trip panicked or ended its goroutine")
-	errNoResponse = errors.New("Base returned neither a response nor an error")
+	errNoResponse = errors.New("the base transport returned neither a response nor an error")
 )
 
 // A call is one request on its way through its attempts.
@@ -243,7 +243,7 @@ func (c *call) pause(ctx context.Context, wait time.Duration, failure error) {
 	select {
 	case <-c.timer.C:
 	case <-ctx.Done():
-	case <-c.req.Cancel:
+	case <-c.req.Cancel: //lint:ignore SA1019 http.Client still uses it
 	}
 }
 
@@ -338,7 +338,7 @@ func gone(ctx context.Context, req *http.Request) error {
 		return fmt.Errorf("%w: %w", err, context.Cause(ctx))
 	}
 	select {
-	case <-req.Cancel: // by http.Client too, when its Timeout has passed
+	case <-req.Cancel: //lint:ignore SA1019 http.Client uses it, when its Timeout has passed
 		if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
 			return context.DeadlineExceeded
 		}

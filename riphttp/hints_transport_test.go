@@ -271,8 +271,8 @@ func TestOfSeveralRetryAfterLinesTheLongestIsWaited(t *testing.T) {
 	} {
 		inBubble(t, test.lines, func(t *testing.T) {
 			var at [3]time.Time
-			service := memhttp.Play(func(n int, p *memhttp.Peer) {
-				for n = 1; p.ReadRequest() != nil; n++ {
+			service := memhttp.Play(func(_ int, p *memhttp.Peer) {
+				for n := 1; p.ReadRequest() != nil; n++ {
 					at[n] = time.Now()
 					if n == 1 {
 						p.Say("HTTP/1.1 503 Busy\r\n" + test.lines + "Content-Length: 0\r\n\r\n")

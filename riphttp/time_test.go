@@ -115,7 +115,7 @@ func TestCancelDuringAWaitReturnsAtOnceWithBothErrors(t *testing.T) {
 		"legacy Cancel": func(req *http.Request) (*http.Request, error) {
 			cancel := make(chan struct{})
 			time.AfterFunc(50*time.Millisecond, func() { close(cancel) })
-			req.Cancel = cancel
+			req.Cancel = cancel //lint:ignore SA1019 http.Client still uses it
 			return req, nil
 		},
 	}
@@ -166,7 +166,7 @@ func TestCancelDuringAnAttemptIsNotRetried(t *testing.T) {
 					req = req.WithContext(ctx)
 				} else {
 					cancel := make(chan struct{})
-					req.Cancel = cancel
+					req.Cancel = cancel //lint:ignore SA1019 http.Client still uses it
 					time.AfterFunc(time.Second, func() { close(cancel) })
 				}
 				start := time.Now()

@@ -128,11 +128,3 @@ func hang(_ *rawServer, c *rawConn) error {
 	_, err := io.Copy(io.Discard, c.in)
 	return err
 }
-
-// stall waits until a channel is closed.
-func stall(until <-chan struct{}) step {
-	return func(*rawServer, *rawConn) error {
-		<-until
-		return nil
-	}
-}

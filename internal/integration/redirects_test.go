@@ -90,7 +90,9 @@ func TestIdempotencyKeyDoesNotFollowARedirectFromHTTPSToHTTP(t *testing.T) {
 	settles(t)
 	var book guestBook
 	other := serve(t, func(_ int, w http.ResponseWriter, r *http.Request) { book.sign(r) })
-	server := serve(t, func(_ int, w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other.URL, 307) }, overTLS)
+	server := serve(t, func(_ int, w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
+	}, overTLS)
 	c := call(t, server.base())
 	c.answer(t, request(t, "POST", server.URL, "k1", strings.NewReader("order")), 200, "")
 	if want := []visit{{"POST", "/", "order", "", "", ""}}; !slices.Equal(book.visits, want) {
@@ -140,7 +142,9 @@ func TestRetryHappensWhereTheRedirectLed(t *testing.T) {
 func TestPostThatLostItsKeyInARedirectIsSentOnce(t *testing.T) {
 	settles(t)
 	other := serve(t, func(_ int, w http.ResponseWriter, r *http.Request) { w.WriteHeader(503) })
-	server := serve(t, func(_ int, w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other.URL, 308) })
+	server := serve(t, func(_ int, w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, other.URL, http.StatusPermanentRedirect)
+	})
 	c := call(t, plain())
 	c.answer(t, request(t, "POST", server.URL, "k1", strings.NewReader("order")), 503, "")
 	if server.requests.Load() != 1 || other.requests.Load() != 1 {
@@ -150,7 +154,7 @@ func TestPostThatLostItsKeyInARedirectIsSentOnce(t *testing.T) {
 
 func TestRedirectLoopIsNotRepeated(t *testing.T) {
 	settles(t)
-	server := serve(t, func(_ int, w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/", 302) })
+	server := serve(t, func(_ int, w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/", http.StatusFound) })
 	c := call(t, server.base())
 	if resp, _, err := c.do(t, request(t, "GET", server.URL, "", nil)); err == nil {
 		t.Errorf("GET = %d, want an error", resp.StatusCode)
@@ -166,7 +170,7 @@ func TestClientKeepsItsCookies(t *testing.T) {
 		switch cookie, _ := r.Cookie("session"); {
 		case r.URL.Path == "/login":
 			http.SetCookie(w, &http.Cookie{Name: "session", Value: "s1", Path: "/"})
-			http.Redirect(w, r, "/home", 303)
+			http.Redirect(w, r, "/home", http.StatusSeeOther)
 		case n == 2:
 			w.WriteHeader(503)
 		default:
