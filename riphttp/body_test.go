@@ -202,6 +202,7 @@ func TestLargeUploadThatBreaksIsSentOnceMoreAndNoOftener(t *testing.T) {
 		{"breaks and is refused", large, []any{errWire, 413}, 2},
 		{"breaks and is well", large, []any{errWire, 200}, 2},
 		{"never sent", large, []any{&net.OpError{Op: "dial", Err: errWire}}, 4},
+		{"of unknown size", -1, []any{errWire}, 2},
 		{"not large", 1 << 20, []any{errWire}, 4},
 		{"timeouts", large, []any{hang}, 3}, // as many as fit into the call
 		{"statuses", large, []any{503}, 4},
@@ -209,8 +210,10 @@ func TestLargeUploadThatBreaksIsSentOnceMoreAndNoOftener(t *testing.T) {
 		inBubble(t, test.name, func(t *testing.T) {
 			service := script(test.steps...)
 			req := newRequest(t, "PUT", serviceURL, "")
-			req.Body, req.ContentLength = io.NopCloser(io.LimitReader(zeros{}, test.size)), test.size
-			req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(io.LimitReader(zeros{}, test.size)), nil }
+			req.Body, req.ContentLength = io.NopCloser(io.LimitReader(zeros{}, max(test.size, 1))), test.size
+			req.GetBody = func() (io.ReadCloser, error) {
+				return io.NopCloser(io.LimitReader(zeros{}, max(test.size, 1))), nil
+			}
 			result(t, &riphttp.Transport{Base: service, Policy: even()}, req)
 			wantCalls(t, service, test.sent)
 		})

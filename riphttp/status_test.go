@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -165,13 +166,14 @@ func TestTimeoutStatusThatOvertakesTheRequestMeansNotProcessed(t *testing.T) {
 	slow := func() io.ReadCloser { // its last byte comes when the 408 is long there
 		return io.NopCloser(io.MultiReader(strings.NewReader(content[1:]), sleeper{}, strings.NewReader("x")))
 	}
-	slowWriter := func() io.ReadCloser {
-		body := slow()
+	writing := func(body io.ReadCloser) io.ReadCloser {
 		return struct {
 			io.ReadCloser
 			io.WriterTo
 		}{body, writerTo(func(w io.Writer) (int64, error) { return io.Copy(w, io.MultiReader(body)) })}
 	}
+	fileWriter := func() io.ReadCloser { return writing(file()) }
+	slowWriter := func() io.ReadCloser { return writing(slow()) }
 	answered := func(*http.Response) error { return nil }
 	for _, test := range []struct {
 		name   string
@@ -189,6 +191,7 @@ func TestTimeoutStatusThatOvertakesTheRequestMeansNotProcessed(t *testing.T) {
 		{"within a body in memory", true, inBody, memory, 408, leave, nil, false},
 		{"behind the request", true, behind, memory, 408, leave, nil, false},
 		{"behind the request, which came from a file", true, behind, file, 408, leave, nil, false},
+		{"behind the request, which came from a file that writes itself", true, behind, fileWriter, 408, leave, nil, false},
 		{"on a fresh connection", false, within, memory, 408, leave, nil, false},
 		{"on a connection that stays", true, within, memory, 408, keep, nil, false},
 		{"another status", true, within, memory, 503, leave, nil, false},
@@ -231,6 +234,38 @@ func TestTimeoutStatusThatOvertakesTheRequestMeansNotProcessed(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A body that writes itself tells how much it gave, too.
+func TestBodyThatHasWrittenItselfIsNotUnread(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		service := &stub{play: func(n int, r *http.Request) (*http.Response, error) {
+			resp := response(408, "")
+			resp.Close = true
+			return resp, nil
+		}}
+		base := roundTripper(func(r *http.Request) (*http.Response, error) {
+			trace := httptrace.ContextClientTrace(r.Context())
+			trace.GetConn("service.test:80")
+			trace.GotConn(httptrace.GotConnInfo{Reused: true})
+			trace.WroteHeaders()
+			if n, err := r.Body.(io.WriterTo).WriteTo(io.Discard); n != 3 || err != nil {
+				t.Errorf("WriteTo = %d, %v, want 3", n, err)
+			}
+			return service.RoundTrip(r)
+		})
+		get := func() (io.ReadCloser, error) {
+			return struct {
+				io.ReadCloser
+				io.WriterTo
+			}{io.NopCloser(strings.NewReader("")), strings.NewReader("pay")}, nil
+		}
+		req := sized(t, "POST", nil, 3)
+		req.Body, _ = get()
+		req.GetBody = get
+		wantAnswer(t, &riphttp.Transport{Base: base, Policy: even()}, req, 408, "")
+		wantCalls(t, service, 1)
+	})
 }
 
 // A sleeper is an empty part of a body that takes a second.

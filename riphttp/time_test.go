@@ -289,3 +289,31 @@ func TestTimeoutOfTheClientAboveEndsAllAttempts(t *testing.T) {
 		})
 	}
 }
+
+// http.Client closes Cancel when its Timeout has passed, perhaps before the context says so.
+func TestCancelChannelAtTheDeadlineIsATimeout(t *testing.T) {
+	for _, test := range []struct {
+		left time.Duration
+		want error
+	}{{0, context.DeadlineExceeded}, {time.Second, context.Canceled}} {
+		inBubble(t, test.left.String(), func(t *testing.T) {
+			ctx := unhurried{t.Context(), time.Now().Add(test.left)}
+			req := newRequest(t, "GET", serviceURL, nil).WithContext(ctx)
+			cancel := make(chan struct{})
+			close(cancel)
+			req.Cancel = cancel
+			_, err := roundTrip(t, &riphttp.Transport{Base: script(200)}, req)
+			if gaveUp, ok := errors.AsType[*riprap.Error](err); !ok || gaveUp.Reason != test.want {
+				t.Errorf("err = %v, want reason %v", err, test.want)
+			}
+		})
+	}
+}
+
+// An unhurried context has a deadline and does not end with it.
+type unhurried struct {
+	context.Context
+	deadline time.Time
+}
+
+func (u unhurried) Deadline() (time.Time, bool) { return u.deadline, true }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -201,6 +202,23 @@ func TestSendsCountRequestsOnTheWire(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Over HTTP/2 a quick response can be there before the news that its request was written.
+func TestAnswerThatOvertakesTheNewsOfItsRequestCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		service := script(func(r *http.Request) (*http.Response, error) {
+			trace := httptrace.ContextClientTrace(r.Context())
+			trace.GetConn("service.test:443")
+			trace.GotConn(httptrace.GotConnInfo{})
+			return response(200, "ok"), nil
+		})
+		var log events
+		wantAnswer(t, &riphttp.Transport{Base: service, Policy: traced(even(), &log)}, newRequest(t, "GET", serviceURL, nil), 200, "ok")
+		if e := log.ended(t); e.Sends != 1 {
+			t.Errorf("Done: %d sends, want one", e.Sends)
+		}
+	})
 }
 
 // A middleware below that adds to the header of what it is given must not find its own additions there.
