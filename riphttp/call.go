@@ -211,7 +211,7 @@ func (c *call) unsafe(failure error) error {
 	switch {
 	case (c.repeatable || !processed) && c.body.again:
 		return nil
-	case c.resp == nil && !c.repeatable && processed:
+	case c.resp == nil && processed:
 		return ErrOutcomeUnknown
 	default:
 		return ErrUnsafe

@@ -222,7 +222,7 @@ func TestReasonWhyARequestWasNotSentAgain(t *testing.T) {
 		{"unsent POST, body gone", "POST", stream("b"), dial, riphttp.ErrUnsafe},
 		{"answered POST, asked to wait for an hour", "POST", strings.NewReader("b"), reply(503, "", "Retry-After", "3600"), riphttp.ErrUnsafe},
 		{"answered PUT, body gone", "PUT", stream("b"), 503, riphttp.ErrUnsafe},
-		{"PUT without an answer, body gone", "PUT", stream("b"), errWire, riphttp.ErrUnsafe},
+		{"PUT without an answer, body gone", "PUT", stream("b"), errWire, riphttp.ErrOutcomeUnknown},
 		{"PUT", "PUT", strings.NewReader("b"), errWire, riprap.ErrAttempts},
 		{"unsent POST", "POST", strings.NewReader("b"), dial, riprap.ErrAttempts},
 		{"permanent failure of a POST", "POST", strings.NewReader("b"), riprap.Permanent(errWire), nil},
