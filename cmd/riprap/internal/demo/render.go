@@ -45,9 +45,13 @@ func (r report) verdict() string {
 	naive, riprap := r.Sides[0].Figures, r.Sides[1].Figures
 	answers := fmt.Sprintf(" Answered in time: %s of the calls with riprap, %s with the naive loop.",
 		percent(riprap.AnsweredShare), percent(naive.AnsweredShare))
-	switch {
-	case !riprap.Recovered && riprap.Late > busy:
+	if !riprap.Recovered && riprap.Late > busy {
 		return fmt.Sprintf("This machine was too busy for a verdict: it made calls up to %s late.", seconds(riprap.Late)) + answers
+	}
+	if late := r.late(); late > busy {
+		answers += fmt.Sprintf(" But this machine was busy and made calls up to %s late: these are not the scenario's figures.", seconds(late))
+	}
+	switch {
 	case !riprap.Recovered:
 		return fmt.Sprintf("With riprap the service did not recover in this run: of the calls made in the last seconds %s were answered, %s would be healthy.",
 			percent(riprap.EndShare), percent(healthy)) + answers
@@ -186,9 +190,6 @@ func (r report) method() string {
 	}
 	if len(open) > 0 {
 		text += fmt.Sprintf(" Calls still waiting at the end of their side, counted neither as answered nor as failed: %s.", strings.Join(open, ", "))
-	}
-	if late := r.late(); late > busy {
-		text += fmt.Sprintf(" This machine was busy and made calls up to %s late: the figures are not those of the scenario.", seconds(late))
 	}
 	return text + " The time series: riprap demo --json."
 }
