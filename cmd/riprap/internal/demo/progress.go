@@ -49,10 +49,13 @@ func (p *progress) show(name string, t *tally) (done func()) {
 		defer close(stopped)
 		ticker := time.NewTicker(every)
 		defer ticker.Stop()
-		for {
+		for shown := 0; ; {
 			select {
 			case <-ticker.C:
-				p.update(name, t.read())
+				if b := t.read(); len(b) > shown { // else the side's time is over and only its end takes longer
+					shown = len(b)
+					p.update(name, b)
+				}
 			case <-stop:
 				return
 			}

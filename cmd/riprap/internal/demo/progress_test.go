@@ -35,6 +35,20 @@ func TestProgressIsALineASecondAwayFromATerminal(t *testing.T) {
 	})
 }
 
+func TestProgressStandsStillWhenTheTimeOfASideIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		p := newProgress(&out)
+		done := p.show("naive", newTally(2*time.Second))
+		time.Sleep(5 * time.Second) // a busy machine needs longer to end the side
+		synctest.Wait()
+		done()
+		if n := strings.Count(out.String(), "\n"); n != 2 {
+			t.Errorf("five seconds after the start of a side of two: got %d lines, want 2:\n%s", n, &out)
+		}
+	})
+}
+
 func TestProgressOnATerminalTakesItselfAway(t *testing.T) {
 	var out bytes.Buffer
 	s := standard(300)
