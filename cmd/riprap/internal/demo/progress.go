@@ -12,6 +12,7 @@ import (
 type progress struct {
 	w        io.Writer
 	live     bool
+	width    int // columns
 	paint    palette
 	scenario scenario
 	lines    []string // the table's rows, one for each side
@@ -21,7 +22,7 @@ type progress struct {
 
 func newProgress(w io.Writer) *progress {
 	on := look(w)
-	return &progress{w: w, live: on.terminal && on.width >= usual, paint: on.palette}
+	return &progress{w: w, live: on.terminal, width: on.width, paint: on.palette}
 }
 
 // begin is called once, before the first side runs.
@@ -31,10 +32,13 @@ func (p *progress) begin(s scenario, sides []side) {
 		p.names = append(p.names, d.name)
 		p.lines = append(p.lines, pad(d.name, 8)+"to come")
 	}
-	fmt.Fprintf(p.w, "A service that can answer %.0f requests a second, %d callers who make %.0f calls a second. About %.0f s.\n",
+	text := fmt.Sprintf("A service that can answer %.0f requests a second, %d callers who make %.0f calls a second. About %.0f s.",
 		s.capacity(), s.Callers, s.rate(), (time.Duration(len(sides)) * s.Length).Seconds())
+	for _, line := range wrap(text, p.width) {
+		fmt.Fprintln(p.w, line)
+	}
 	if !p.live {
-		fmt.Fprintln(p.w, head)
+		fmt.Fprintln(p.w, p.head())
 	}
 }
 
@@ -68,7 +72,7 @@ func (p *progress) show(name string, t *tally) (done func()) {
 }
 
 func (p *progress) update(name string, b series) {
-	line := status(p.scenario, name, b, p.paint)
+	line := p.status(name, b)
 	if !p.live {
 		fmt.Fprintln(p.w, line)
 		return
@@ -79,17 +83,18 @@ func (p *progress) update(name string, b series) {
 		}
 	}
 	p.erase()
-	fmt.Fprintln(p.w, p.paint.quiet(head))
+	fmt.Fprintln(p.w, p.paint.quiet(p.head()))
 	for _, line := range p.lines {
 		fmt.Fprintln(p.w, line)
 	}
 	p.drawn = true
 }
 
-// erase takes the table away; the cursor is then where its first line was.
+// erase takes the table away; the cursor is then where its first line was. A ^C that the terminal shows has moved it
+// from the left edge.
 func (p *progress) erase() {
 	if p.drawn {
-		fmt.Fprintf(p.w, "\x1b[%dA\x1b[J", 1+len(p.lines))
+		fmt.Fprintf(p.w, "\r\x1b[%dA\x1b[J", 1+len(p.lines))
 	}
 	p.drawn = false
 }
@@ -97,18 +102,31 @@ func (p *progress) erase() {
 // end is called once, after the last side.
 func (p *progress) end() { p.erase() }
 
-const head = "            time    sent/s  retries/s  answers/s  waiting   service"
+// short reports whether there is no room for the service's state beside the figures.
+func (p *progress) short() bool { return p.width < usual }
+
+func (p *progress) head() string {
+	const figures = "            time    sent/s  retries/s  answers/s  waiting"
+	if p.short() {
+		return figures
+	}
+	return figures + "   service"
+}
 
 // status is the row of a side: its last second in figures.
-func status(s scenario, name string, b series, p palette) string {
+func (p *progress) status(name string, b series) string {
 	n := len(b)
 	last := func(e event) int { return b.sum(e, n-index(time.Second), n) }
 	sent := fmt.Sprintf("%8d", last(arrived)+last(refused))
-	retries := p.retries(fmt.Sprintf("%9d", last(retried)))
-	answers := p.good(fmt.Sprintf("%9d", last(answered)))
-	return strings.Join([]string{
-		pad(name, 8) + left(seconds(time.Duration(n)*step), 8), sent, retries, answers, fmt.Sprintf("%7d", b.highest(longest, n-index(time.Second), n)), " " + s.state(time.Duration(n)*step),
-	}, "  ")
+	retries := p.paint.retries(fmt.Sprintf("%9d", last(retried)))
+	answers := p.paint.good(fmt.Sprintf("%9d", last(answered)))
+	waiting := fmt.Sprintf("%7d", b.highest(longest, n-index(time.Second), n))
+	at := time.Duration(n) * step
+	row := strings.Join([]string{pad(name, 8) + left(seconds(at), 8), sent, retries, answers, waiting}, "  ")
+	if p.short() {
+		return row
+	}
+	return row + "   " + p.scenario.state(at)
 }
 
 // state is what the service is doing at a time.

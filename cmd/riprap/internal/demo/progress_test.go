@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 )
 
 func TestProgressIsALineASecondAwayFromATerminal(t *testing.T) {
@@ -26,11 +27,11 @@ func TestProgressIsALineASecondAwayFromATerminal(t *testing.T) {
 		done()
 		p.end()
 		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-		if len(lines) != 5 || strings.Contains(out.String(), "\x1b") {
-			t.Fatalf("after three seconds: got %d lines, want what it is, a head and three without control codes:\n%s", len(lines), &out)
+		if len(lines) != 6 || strings.Contains(out.String(), "\x1b") {
+			t.Fatalf("after three seconds: got %d lines, want two of what it is, a head and three without control codes:\n%s", len(lines), &out)
 		}
-		if want := "naive      3.0 s         1          1          0        0   is down"; lines[4] != want {
-			t.Errorf("after three seconds: got %q, want %q", lines[4], want)
+		if want := "naive      3.0 s         1          1          0        0   is down"; lines[5] != want {
+			t.Errorf("after three seconds: got %q, want %q", lines[5], want)
 		}
 	})
 }
@@ -62,12 +63,28 @@ func TestProgressOnATerminalTakesItselfAway(t *testing.T) {
 		t.Errorf("during the first side: got\n%s", first)
 	}
 	p.update("naive", b[:20])
-	if !strings.HasPrefix(out.String()[len(first):], "\x1b[3A\x1b[J") {
+	if !strings.HasPrefix(out.String()[len(first):], "\r\x1b[3A\x1b[J") {
 		t.Errorf("the second table: got %q, want it over the first", out.String()[len(first):])
 	}
 	p.end()
-	if !strings.HasSuffix(out.String(), "\x1b[3A\x1b[J") {
+	if !strings.HasSuffix(out.String(), "\r\x1b[3A\x1b[J") {
 		t.Errorf("at the end: got %q, want the table gone", out.String())
+	}
+}
+
+func TestProgressFitsIntoANarrowTerminal(t *testing.T) {
+	for _, live := range []bool{true, false} {
+		var out bytes.Buffer
+		s := standard(300)
+		p := newProgress(&out)
+		p.live, p.width = live, narrow
+		p.begin(s, sides)
+		p.update("naive", steady(s)[:73]) // in the fault with the longest name
+		for line := range strings.Lines(out.String()) {
+			if n := utf8.RuneCountInString(strings.TrimSpace(line)); n > narrow {
+				t.Errorf("live %v, %d columns: got a line of %d: %q", live, narrow, n, line)
+			}
+		}
 	}
 }
 
