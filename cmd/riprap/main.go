@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/riprap-go/riprap/cmd/riprap/internal/demo"
@@ -23,7 +24,7 @@ type command struct {
 
 // commands is what "riprap help" lists, in this order. A new subcommand is one more line.
 var commands = []command{
-	{"demo", "a retry storm against a real service, then the same faults with riprap (22 s)", demo.Run},
+	{"demo", "a retry storm, first with a tutorial's loop, then with riprap (22 s)", demo.Run},
 }
 
 func main() {
@@ -59,6 +60,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	c := find(name)
+	if c == nil && strings.HasPrefix(name, "-") {
+		return &exit.UsageError{Command: "riprap", Err: fmt.Errorf("no flag %s here: flags stand behind the command", name)}
+	}
 	if c == nil {
 		return unknown(name)
 	}

@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/riprap-go/riprap/cmd/riprap/internal/exit"
 )
@@ -36,6 +37,20 @@ func TestHelpForOneCommandShowsItsFlags(t *testing.T) {
 	}
 }
 
+func TestHelpFitsIntoATerminal(t *testing.T) {
+	for _, args := range [][]string{{"help"}, {"help", "demo"}} {
+		var stdout, stderr bytes.Buffer
+		if err := run(t.Context(), args, &stdout, &stderr); err != nil {
+			t.Fatalf("riprap %s: got error %v, want none", strings.Join(args, " "), err)
+		}
+		for line := range strings.Lines(strings.ReplaceAll(stdout.String(), "\t", "    ")) {
+			if n := utf8.RuneCountInString(strings.TrimSpace(line)); n > 80 {
+				t.Errorf("riprap %s: got a line of %d columns, want at most 80: %s", strings.Join(args, " "), n, line)
+			}
+		}
+	}
+}
+
 func TestArgumentsThatMakeNoSenseAreUsageErrors(t *testing.T) {
 	tests := map[string]struct {
 		args []string
@@ -46,6 +61,7 @@ func TestArgumentsThatMakeNoSenseAreUsageErrors(t *testing.T) {
 		"a slip of the finger":           {[]string{"dmeo"}, `did you mean "demo"?`},
 		"the beginning of a command":     {[]string{"vers"}, `did you mean "version"?`},
 		"help for an unknown command":    {[]string{"help", "dem"}, `did you mean "demo"?`},
+		"a flag before the command":      {[]string{"--json", "demo"}, "no flag --json here: flags stand behind the command"},
 		"a flag that demo does not know": {[]string{"demo", "-frob"}, "riprap demo: flag provided but not defined: -frob"},
 		"an argument that demo ignores":  {[]string{"demo", "now"}, `riprap demo: unexpected argument "now"`},
 		"too few callers":                {[]string{"demo", "-callers", "3"}, "riprap demo: -callers 3"},

@@ -42,7 +42,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags.SetOutput(io.Discard)
 	asJSON := flags.Bool("json", false, "print one JSON document with the figures and the time series")
 	seed := flags.Uint64("seed", 1, "of the times at which calls are made; both sides get the same")
-	callers := flags.Int("callers", 300, fmt.Sprintf("how many there are, %d to %d; the service's capacity grows with them", fewest, most))
+	callers := flags.Int("callers", 300, fmt.Sprintf("how many there are, %d to %d; the capacity grows with them", fewest, most))
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			usage(flags, stdout)
@@ -81,14 +81,15 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 func usage(flags *flag.FlagSet, w io.Writer) {
 	fmt.Fprint(w, `usage: riprap demo [flags]
 
-Makes a retry storm on this machine: callers, a service with a queue, an outage, a spell of
-429 answers. First with the retry loop of a tutorial, then, with the same traffic and the same
-faults, with riprap. Real HTTP on loopback, nothing to install, about 22 s.
+Makes a retry storm on this machine: callers, a service with a queue, an
+outage, a spell of 429 answers. First with the retry loop of a tutorial, then,
+with the same traffic and the same faults, with riprap. Real HTTP on loopback,
+nothing to install, about 22 s.
 
 `)
 	flags.SetOutput(w)
 	flags.PrintDefaults()
-	fmt.Fprint(w, "\nexit codes: 0 the service recovered with riprap, 1 it did not or the demo was stopped, 2 usage\n")
+	fmt.Fprint(w, "\nexit codes: 0 the service recovered with riprap, 1 it did not or the demo was\nstopped, 2 usage\n")
 }
 
 // play runs the sides one after another. When ctx ends it early, the report holds what there is.
