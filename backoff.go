@@ -66,7 +66,7 @@ func (j *Jitter) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("riprap: jitter %q is not full, equal, decorrelated or none", text)
+	return fmt.Errorf("jitter %q is not full, equal, decorrelated or none", text)
 }
 
 // Delay returns the wait after failure n, counted from 1. Prev is the wait before this one, zero at first, and u is

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"time"
 )
 
@@ -70,6 +71,9 @@ func (p *Policy) UnmarshalJSON(text []byte) error {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&form); err != nil {
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			err = wrongType(wrong)
+		}
 		return fmt.Errorf("riprap: policy: %w", err)
 	}
 	p.MaxAttempts = form.MaxAttempts
@@ -83,6 +87,23 @@ func (p *Policy) UnmarshalJSON(text []byte) error {
 		p.Budget = &Budget{Ratio: float64(b.Ratio), Reserve: b.Reserve, Window: time.Duration(b.Window)}
 	}
 	return nil
+}
+
+// wrongType says what is wrong in the words of the text: whoever wrote it does not know our types.
+func wrongType(err *json.UnmarshalTypeError) error {
+	where, want := "", err.Type.String()
+	if err.Field != "" {
+		where = err.Field + ": "
+	}
+	switch {
+	case err.Type.Kind() == reflect.Struct:
+		want = "an object"
+	case err.Type == reflect.TypeFor[duration]():
+		want = `a duration as text, like "800ms"`
+	case err.Type == reflect.TypeFor[Jitter]():
+		want = "a name"
+	}
+	return fmt.Errorf("%swant %s, got %s", where, want, err.Value)
 }
 
 // A duration is written as text.
