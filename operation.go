@@ -18,7 +18,8 @@ import (
 //	}
 //
 // A consumer that re-schedules a message stores Attempts, Wait and Deadline with it and fills them in again when the
-// message returns. An Operation is used by one goroutine at a time.
+// message returns. Timeout and Trace of the Policy are the driver's to heed: an Operation looks only at Deadline and
+// calls no hook. An Operation is used by one goroutine at a time.
 type Operation struct {
 	Policy   *Policy       // nil means the zero Policy
 	Deadline time.Time     // when the whole operation must be over; zero means never
