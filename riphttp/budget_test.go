@@ -63,6 +63,29 @@ func TestRetriesFadeWhileAServiceIsDown(t *testing.T) {
 	})
 }
 
+func TestAPolicyOfARequestKeepsToTheBudgetOfTheOthers(t *testing.T) {
+	for name, budget := range map[string]*riprap.Budget{"of the Transport's Policy": {Reserve: 5}, "of the destination": nil} {
+		inBubble(t, name, func(t *testing.T) {
+			f := newFleet("down.test")
+			p := quick()
+			p.Budget = budget
+			client := &riphttp.Transport{Base: f, Policy: p}
+			want := 5
+			if budget == nil {
+				want = 10
+			}
+			f.calls(t, client, "down.test", 2) // three retries each, as far as there are some
+			for range 10 {
+				req := newRequest(t, "GET", "http://down.test/", nil)
+				result(t, client, req.WithContext(riphttp.WithPolicy(req.Context(), quick())))
+			}
+			if got := f.requests["down.test"] - 12; got != want {
+				t.Errorf("12 calls, ten of them with a policy of their own, made %d retries, want the reserve of %d", got, want)
+			}
+		})
+	}
+}
+
 func TestBudgetIsFilledAgain(t *testing.T) {
 	for name, recover := range map[string]func(*testing.T, *fleet, *riphttp.Transport){
 		"by success": func(t *testing.T, f *fleet, client *riphttp.Transport) {

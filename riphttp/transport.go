@@ -95,7 +95,9 @@ type Transport struct {
 
 type policyKey struct{}
 
-// WithPolicy returns a context for a request that has a Policy of its own: it takes the place of the Transport's.
+// WithPolicy returns a context for a request that has a Policy of its own: it takes the place of the Transport's, Trace
+// included. Its zero fields mean what they mean in a Transport; without a Budget it keeps to the one that the
+// destination's other requests use. To change one field, copy the Transport's Policy first. A nil p changes nothing.
 func WithPolicy(ctx context.Context, p *riprap.Policy) context.Context {
 	return context.WithValue(ctx, policyKey{}, p)
 }
@@ -152,7 +154,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	c.destination = t.destination(req)
 	c.policy = &c.destination.policy
 	if own, ok := ctx.Value(policyKey{}).(*riprap.Policy); ok && own != nil {
-		c.policy = complete(own, &c.destination.budget)
+		c.policy = complete(own, c.destination.policy.Budget)
 	}
 	c.op.Policy = c.policy
 	resp, err := c.run(ctx, req)
