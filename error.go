@@ -40,8 +40,9 @@ type Error struct {
 	Err      error         // the last failure; nil if there was no attempt
 }
 
-// Error says how many attempts were made, why there were no more, and how the last one failed. A URL in the failure
-// is cut down to its scheme and host: what follows often carries secrets.
+// Error says how many attempts were made, why there were no more, and how the last one failed. The URL of a *url.Error
+// in the failure is cut down to its scheme and host: what follows often carries secrets. The rest of the failure's text
+// is yours and stays as it is.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString("gave up after " + strconv.Itoa(e.Attempts) + " attempt")

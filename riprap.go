@@ -67,7 +67,9 @@ type Policy struct {
 	Budget *Budget
 
 	// Retryable reports whether another attempt may cure an error. Nil means that all errors but those marked
-	// Permanent and an inner loop's *Error may. Permanent errors end the operation whatever Retryable says.
+	// Permanent and an inner loop's *Error may. Permanent errors end the operation whatever Retryable says. In riphttp
+	// leave it nil, or let it know *riphttp.StatusError too: the Judge of the Transport decides about responses there,
+	// and Transient would end a call at the first bad status.
 	Retryable func(error) bool
 
 	// Trace is told what happens. Nil tells nobody.

@@ -73,8 +73,8 @@ func (t *Trace) done(ctx context.Context, e Event) {
 
 // Log returns a Trace that writes one line for each retry (level Info) and one for each operation that riprap gave up
 // (level Warn; Info if its caller left). A nil logger means slog.Default at the time of the line. Lines carry the
-// service's name, figures and error texts, of which URLs are cut down to scheme and host; they carry no header, key or
-// body.
+// service's name, figures and error texts, in which the URL of a *url.Error is cut down to scheme and host; they carry
+// no header, key or body.
 func Log(logger *slog.Logger) *Trace {
 	log := func(ctx context.Context, level slog.Level, message string, e Event, more ...slog.Attr) {
 		l := logger

@@ -48,10 +48,10 @@ func (e *StatusError) Error() string {
 // any status from 400 on, false a permanent one, and false wins where both stand. Other values are ignored.
 //
 // What the response says of the time to wait comes with the error as [riprap.After]. Retry-After is read in seconds,
-// with a fraction too, and in all three forms of a date against the service's own clock; before it the fields that
-// count in milliseconds, Retry-After-Ms, X-Ms-Retry-After-Ms and X-Amz-Retry-After; after it RateLimit,
-// RateLimit-Reset, X-RateLimit-Reset-After and X-RateLimit-Reset, where nothing remains. What cannot be read is
-// ignored, and what no Duration can hold becomes the longest one.
+// of which a fraction is rounded up to a whole one, and in all three forms of a date against the service's own clock;
+// before it the fields that count in milliseconds, Retry-After-Ms, X-Ms-Retry-After-Ms and X-Amz-Retry-After; after it
+// RateLimit, RateLimit-Reset, X-RateLimit-Reset-After and X-RateLimit-Reset, where nothing remains. What cannot be read
+// is ignored, and what no Duration can hold becomes the longest one.
 //
 // Judge does not read the body. It is safe for concurrent use.
 func Judge(resp *http.Response) error {
