@@ -301,7 +301,7 @@ func TestCancelChannelAtTheDeadlineIsATimeout(t *testing.T) {
 			req := newRequest(t, "GET", serviceURL, nil).WithContext(ctx)
 			cancel := make(chan struct{})
 			close(cancel)
-			req.Cancel = cancel
+			req.Cancel = cancel //lint:ignore SA1019 http.Client still uses it
 			_, err := roundTrip(t, &riphttp.Transport{Base: script(200)}, req)
 			if gaveUp, ok := errors.AsType[*riprap.Error](err); !ok || gaveUp.Reason != test.want {
 				t.Errorf("err = %v, want reason %v", err, test.want)
