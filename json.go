@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// The JSON form of a Policy. Durations are text as time.Duration writes them.
+// A policyJSON is the JSON form of a Policy. Durations are text as time.Duration writes them.
 type policyJSON struct {
 	MaxAttempts    int         `json:"maxAttempts,omitzero"`
 	Timeout        duration    `json:"timeout,omitzero"`
@@ -34,10 +34,9 @@ type budgetJSON struct {
 	Window  duration `json:"window,omitzero"`
 }
 
-// MarshalJSON writes the policy's figures, durations as text like "800ms", zero fields left out. What is not a figure
-// is not in it: Retryable, Trace, Rand, and the Parent and the present state of the Budget.
-func (p Policy) MarshalJSON() ([]byte, error) {
-	form := policyJSON{
+// form returns the JSON form of all figures but those of the Budget.
+func (p *Policy) form() policyJSON {
+	return policyJSON{
 		MaxAttempts:    p.MaxAttempts,
 		Timeout:        duration(p.Timeout),
 		AttemptTimeout: duration(p.AttemptTimeout),
@@ -48,6 +47,12 @@ func (p Policy) MarshalJSON() ([]byte, error) {
 			Factor: p.Backoff.Factor, Jitter: p.Backoff.Jitter,
 		},
 	}
+}
+
+// MarshalJSON writes the policy's figures, durations as text like "800ms", zero fields left out. What is not a figure
+// is not in it: Retryable, Trace, Rand, and the Parent and the present state of the Budget.
+func (p Policy) MarshalJSON() ([]byte, error) {
+	form := p.form()
 	if b := p.Budget; b != nil {
 		form.Budget = &budgetJSON{Ratio: ratio(b.Ratio), Reserve: b.Reserve, Window: duration(b.Window)}
 	}
@@ -57,17 +62,7 @@ func (p Policy) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads what MarshalJSON writes. Fields that are not in the text keep their values, a "budget" is
 // a new Budget, and null changes nothing. A field that no policy has is an error.
 func (p *Policy) UnmarshalJSON(text []byte) error {
-	form := policyJSON{
-		MaxAttempts:    p.MaxAttempts,
-		Timeout:        duration(p.Timeout),
-		AttemptTimeout: duration(p.AttemptTimeout),
-		MinAttempt:     duration(p.MinAttempt),
-		MaxWait:        duration(p.MaxWait),
-		Backoff: backoffJSON{
-			Base: duration(p.Backoff.Base), Max: duration(p.Backoff.Max),
-			Factor: p.Backoff.Factor, Jitter: p.Backoff.Jitter,
-		},
-	}
+	form := p.form()
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&form); err != nil {
