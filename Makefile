@@ -9,7 +9,7 @@ test: ## All that a change must pass: format, vet, staticcheck, tidy modules, te
 	@scripts/test
 
 lint: ## What make test does before it runs a test.
-	@scripts/test format vet staticcheck tidy windows darwin
+	@scripts/test format vet staticcheck tidy windows darwin ports
 
 bench: ## Benchmarks in interleaved rounds, with ratios. BENCH=regexp ROUNDS=6 BENCHTIME=1s
 	@scripts/bench

@@ -1,0 +1,9 @@
+package riprap
+
+import "syscall"
+
+// unreachable are the system's errors for a peer that is not there, or no longer. WASI has no EHOSTDOWN.
+var unreachable = [...]error{
+	syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE, syscall.ETIMEDOUT,
+	syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.ENETDOWN, syscall.ENETRESET,
+}
