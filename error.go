@@ -13,7 +13,7 @@ import (
 
 // Why riprap gave up: the Reason of an [Error], besides the error of a context that ended.
 var (
-	// ErrAttempts: MaxAttempts were made.
+	// ErrAttempts: MaxAttempts were made. In riphttp also: a large upload broke its connection twice.
 	ErrAttempts = errors.New("no attempts left")
 	// ErrBudget: the retry budget, or one above it, is spent.
 	ErrBudget = errors.New("retry budget spent")

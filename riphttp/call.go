@@ -187,7 +187,11 @@ func (c *call) begin(ctx context.Context, now time.Time, body io.ReadCloser) *ht
 
 // next decides what follows a failure: a wait above zero and another attempt, or the end.
 func (c *call) next(ctx context.Context, now time.Time, failure error) (time.Duration, error) {
-	unsafe := c.unsafe(failure)
+	unsent := c.current.provesUnsent(c.resp, failure)
+	if c.resp == nil && !unsent && c.body.large && !errors.Is(failure, context.DeadlineExceeded) {
+		c.broken++
+	}
+	unsafe := c.unsafe(unsent)
 	if cause := gone(ctx, c.req); cause != nil {
 		if unsafe == ErrOutcomeUnknown {
 			cause = fmt.Errorf("%w: %w", cause, unsafe)
@@ -201,17 +205,13 @@ func (c *call) next(ctx context.Context, now time.Time, failure error) (time.Dur
 }
 
 // unsafe returns why the request must not be sent again, nil if it may.
-func (c *call) unsafe(failure error) error {
-	processed := !c.current.provesUnsent(c.resp, failure)
-	if c.resp == nil && processed && c.body.large && !errors.Is(failure, context.DeadlineExceeded) {
-		if c.broken++; c.broken > 1 {
-			return riprap.ErrAttempts
-		}
-	}
+func (c *call) unsafe(unsent bool) error {
 	switch {
-	case (c.repeatable || !processed) && c.body.again:
+	case c.broken > 1:
+		return riprap.ErrAttempts
+	case (c.repeatable || unsent) && c.body.again:
 		return nil
-	case c.resp == nil && processed:
+	case c.resp == nil && !unsent:
 		return ErrOutcomeUnknown
 	default:
 		return ErrUnsafe
