@@ -11,7 +11,7 @@ import (
 // safe for concurrent use if the Policy is, and it must be quick: the operation waits for it.
 type Trace struct {
 	// Attempt is called before each attempt. The context that it returns, with a span for example, is the attempt's;
-	// nil keeps the one given.
+	// nil keeps the one given. Its event says nothing of the attempt before: Err, Wait and Asked are zero.
 	Attempt func(context.Context, Event) context.Context
 
 	// Retry is called when a retry was decided, before the wait. If the caller leaves during the wait, the retry is
@@ -23,7 +23,8 @@ type Trace struct {
 	Done func(context.Context, Event)
 }
 
-// An Event describes an operation at one moment. It holds no URL, header, key or body.
+// An Event describes an operation at one moment. Besides Err and Reason, which are as they came, it holds no URL,
+// header, key or body.
 type Event struct {
 	// Name is the service called: the destination in riphttp, empty in Do.
 	Name string

@@ -153,7 +153,8 @@ func (c *call) begin(ctx context.Context, now time.Time, body io.ReadCloser) *ht
 	until := c.op.Begin(now)
 	trace := c.policy.Trace
 	if trace != nil && trace.Attempt != nil {
-		if traced := trace.Attempt(ctx, c.event(nil, nil, 0)); traced != nil {
+		e := riprap.Event{Name: c.destination.name, Attempts: c.op.Attempts, Sends: c.sends}
+		if traced := trace.Attempt(ctx, e); traced != nil {
 			ctx = traced
 		}
 	}

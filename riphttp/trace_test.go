@@ -107,6 +107,9 @@ func TestWaitThatIsToldIsTheOneThatIsSlept(t *testing.T) {
 		if e := log.retries[1]; e.Asked != 0 {
 			t.Errorf("second retry: asked %v, want nothing", e.Asked)
 		}
+		if e := log.attempts[1]; e.Asked != 0 || e.Wait != 0 || e.Err != nil {
+			t.Errorf("second attempt: asked %v, wait %v, err %v, want nothing of the attempt before", e.Asked, e.Wait, e.Err)
+		}
 	})
 }
 
