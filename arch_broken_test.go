@@ -45,6 +45,7 @@ type hidden struct{}
 
 func (hidden) Method() {}
 `,
+	"example_test.go":                "package riprap_test\n\nfunc ExampleDo_twice() {}\n",
 	"riphttp/riphttp.go":             "// Package riphttp is the HTTP edge.\npackage riphttp\n\nimport _ \"github.com/riprap-go/riprap\"\n",
 	"riphttp/riphttp_test.go":        "package riphttp\n\nimport (\n\t\"testing/synctest\"\n\t\"time\"\n)\n\nvar _, _ = synctest.Wait, time.Sleep\n",
 	"riphttp/poll_test.go":           "package riphttp\n\nimport \"time\"\n\nfunc poll(ok func() bool) {\n\tfor !ok() {\n\t\ttime.Sleep(1)\n\t}\n}\n",
@@ -104,8 +105,14 @@ var broken = []struct {
 		"a.go": "package riprap\n\n// A T is.\ntype T struct {\n\tA, b int\n}\n"}, "a.go:5: T.A has no doc comment"},
 	{"every exported name is documented", map[string]string{
 		"a.go": "package riprap\n\n// An I is.\ntype I interface {\n\tDo()\n}\n"}, "a.go:5: I.Do has no doc comment"},
+	{"every exported function has an example", map[string]string{
+		"a.go": "package riprap\n\n// Redo does it.\nfunc Redo() {}\n"}, "a.go:4: Redo has no example"},
+	{"every exported function has an example", map[string]string{
+		"riphttp/a.go": "package riphttp\n\n// Do is of another package than the one that has an example.\nfunc Do() {}\n"}, "riphttp/a.go:4: Do has no example"},
 	{"no file is over 400 lines", map[string]string{
 		"a.go": "package riprap\n" + strings.Repeat("\n", 400)}, "a.go has 401 lines"},
+	{"no file is over 400 lines", map[string]string{
+		"a_test.go": "package riprap\n" + strings.Repeat("\n", 400)}, "a_test.go has 401 lines"},
 	{"randomness comes from math/rand/v2", map[string]string{
 		"a_test.go": "package riprap\n\nimport _ \"math/rand\"\n"}, "a_test.go imports math/rand"},
 	{"tests do not sleep in real time", map[string]string{

@@ -4,14 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
 	"maps"
 	"os"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -29,7 +25,7 @@ var arrows = map[string][]string{
 	"idempotency/redisstore": {"idempotency"},
 	"riphttp":                {".", "deadline"},
 	"chain":                  {"."},
-	"ripgrpc":                {".", "deadline"},
+	"ripgrpc":                {"."},
 	"ripotel":                {"."},
 	"internal/memhttp":       nil,
 }
@@ -73,6 +69,9 @@ var rules = []rule{
 	{"every exported name is documented",
 		"the doc comment is the contract: what zero means, which errors come back, who may call it at once",
 		exportsAreDocumented},
+	{"every exported function has an example",
+		"a reader copies before reading on, and an example that is run does not rot",
+		functionsHaveExamples},
 	{"no file is over 400 lines",
 		"a file is one concept; two concepts are two files",
 		filesAreShort},
@@ -102,116 +101,6 @@ func TestArchitecture(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A tree is the source of the project, its files in the order of their paths.
-type tree struct {
-	text    map[string]string // every text file, by path
-	sources []source          // every Go file outside testdata
-	fset    *token.FileSet
-}
-
-type source struct {
-	path string
-	test bool
-	*ast.File
-}
-
-func parseTree(fsys fs.FS) (*tree, error) {
-	t := &tree{text: map[string]string{}, fset: token.NewFileSet()}
-	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() {
-			// What git ignores and what it keeps for itself.
-			if name == "bin" || name == "dist" || d.Name() == ".git" {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		if !d.Type().IsRegular() || d.Name() == ".git" { // a file in a linked worktree
-			return nil
-		}
-		data, err := fs.ReadFile(fsys, name)
-		if err != nil {
-			return err
-		}
-		if text := string(data); !strings.Contains(text, "\x00") {
-			t.text[name] = text
-		}
-		if path.Ext(name) != ".go" || slices.Contains(strings.Split(name, "/"), "testdata") {
-			return nil
-		}
-		file, err := parser.ParseFile(t.fset, name, data, parser.ParseComments|parser.SkipObjectResolution)
-		if err != nil {
-			return err
-		}
-		t.sources = append(t.sources, source{name, strings.HasSuffix(name, "_test.go"), file})
-		return nil
-	})
-	return t, err
-}
-
-func (t *tree) line(n ast.Node) int { return t.fset.Position(n.Pos()).Line }
-
-// shipped yields the Go files that are not tests.
-func (t *tree) shipped(yield func(source) bool) {
-	for _, s := range t.sources {
-		if !s.test && !yield(s) {
-			return
-		}
-	}
-}
-
-func (s source) dir() string { return path.Dir(s.path) }
-
-// library tells whether users can import the file's package.
-func (s source) library() bool {
-	first, _, _ := strings.Cut(s.dir(), "/")
-	return s.Name.Name != "main" && first != "cmd" && first != "examples" &&
-		!slices.Contains(strings.Split(s.dir(), "/"), "internal")
-}
-
-// imported returns the import paths of a file; one of this project is shortened to its folder.
-func (s source) imported() (all, ours []string) {
-	for _, spec := range s.Imports {
-		name, _ := strconv.Unquote(spec.Path.Value)
-		all = append(all, name)
-		if name == modulePath {
-			ours = append(ours, ".")
-		} else if dir, ok := strings.CutPrefix(name, modulePath+"/"); ok {
-			ours = append(ours, dir)
-		}
-	}
-	return all, ours
-}
-
-// directives returns the directives of a go.mod or go.work file, those in parentheses written out: "require a v1".
-func directives(text string) []string {
-	var list []string
-	block := ""
-	for line := range strings.Lines(text) {
-		line, _, _ = strings.Cut(line, "//")
-		fields := strings.Fields(line)
-		switch {
-		case len(fields) == 0:
-		case fields[0] == ")":
-			block = ""
-		case len(fields) == 2 && fields[1] == "(":
-			block = fields[0] + " "
-		default:
-			list = append(list, block+strings.Join(fields, " "))
-		}
-	}
-	return list
-}
-
-// moduleFiles returns the paths of all go.mod files, sorted.
-func (t *tree) moduleFiles() []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(t.text)), func(name string) bool {
-		return path.Base(name) != "go.mod" || strings.Contains(name, "testdata/")
-	})
 }
 
 func rootRequiresNothing(t *tree) (findings []string) {
@@ -319,110 +208,8 @@ func libraryIsFlat(t *tree) (findings []string) {
 	return findings
 }
 
-func packagesAreIntroduced(t *tree) (findings []string) {
-	introduced := map[string]bool{}
-	for s := range t.shipped {
-		introduced[s.dir()] = introduced[s.dir()] || s.Doc.Text() != ""
-	}
-	for _, dir := range slices.Sorted(maps.Keys(introduced)) {
-		if !introduced[dir] {
-			findings = append(findings, dir+": no file has a comment above its package line")
-		}
-	}
-	return findings
-}
-
-func exportsAreDocumented(t *tree) (findings []string) {
-	for s := range t.shipped {
-		if !s.library() {
-			continue
-		}
-		for name, node := range undocumented(t, s) {
-			findings = append(findings, fmt.Sprintf("%s:%d: %s has no doc comment", s.path, t.line(node), name))
-		}
-	}
-	slices.Sort(findings)
-	return findings
-}
-
-// undocumented yields what a file exports without a comment. A comment above a group of constants or variables, and one above
-// a struct that fits a line, speaks for its members.
-func undocumented(t *tree, s source) map[string]ast.Node {
-	found := map[string]ast.Node{}
-	note := func(prefix string, names []*ast.Ident, comments ...*ast.CommentGroup) {
-		for _, name := range names {
-			if name.IsExported() && !slices.ContainsFunc(comments, func(c *ast.CommentGroup) bool { return c.Text() != "" }) {
-				found[prefix+name.Name] = name
-			}
-		}
-	}
-	for _, decl := range s.Decls {
-		switch decl := decl.(type) {
-		case *ast.FuncDecl:
-			receiver := receiverName(decl)
-			if receiver == "" || ast.IsExported(receiver) {
-				prefix := strings.TrimPrefix(receiver+".", ".")
-				note(prefix, []*ast.Ident{decl.Name}, decl.Doc)
-			}
-		case *ast.GenDecl:
-			for _, spec := range decl.Specs {
-				switch spec := spec.(type) {
-				case *ast.ValueSpec:
-					note("", spec.Names, decl.Doc, spec.Doc, spec.Comment)
-				case *ast.TypeSpec:
-					own := decl.Doc
-					if decl.Lparen.IsValid() {
-						own = nil
-					}
-					note("", []*ast.Ident{spec.Name}, own, spec.Doc, spec.Comment)
-					oneLine := t.fset.Position(spec.Pos()).Line == t.fset.Position(spec.End()).Line
-					if spec.Name.IsExported() && !oneLine {
-						for _, field := range members(spec.Type) {
-							note(spec.Name.Name+".", field.Names, field.Doc, field.Comment)
-						}
-					}
-				}
-			}
-		}
-	}
-	return found
-}
-
-// receiverName returns the name of the type whose method f is, empty for a function.
-func receiverName(f *ast.FuncDecl) string {
-	if f.Recv == nil {
-		return ""
-	}
-	expr := f.Recv.List[0].Type
-	for {
-		switch e := expr.(type) {
-		case *ast.StarExpr:
-			expr = e.X
-		case *ast.IndexExpr:
-			expr = e.X
-		case *ast.IndexListExpr:
-			expr = e.X
-		case *ast.Ident:
-			return e.Name
-		default:
-			return ""
-		}
-	}
-}
-
-// members returns the fields of a struct type or the methods of an interface type.
-func members(expr ast.Expr) []*ast.Field {
-	switch e := expr.(type) {
-	case *ast.StructType:
-		return e.Fields.List
-	case *ast.InterfaceType:
-		return e.Methods.List
-	}
-	return nil
-}
-
 func filesAreShort(t *tree) (findings []string) {
-	for s := range t.shipped {
+	for _, s := range t.sources {
 		if n := strings.Count(t.text[s.path], "\n"); n > 400 {
 			findings = append(findings, fmt.Sprintf("%s has %d lines", s.path, n))
 		}
