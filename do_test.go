@@ -319,6 +319,26 @@ func TestASuccessAllocatesNothing(t *testing.T) {
 	}
 }
 
+func TestABoundAllocatesNoMoreThanItsContext(t *testing.T) {
+	ctx := t.Context()
+	bare := testing.AllocsPerRun(1000, func() {
+		bound, cancel := context.WithTimeout(ctx, time.Hour)
+		defer cancel()
+		succeed(bound)
+	})
+	for name, p := range map[string]*riprap.Policy{
+		"attempt": {AttemptTimeout: time.Hour},
+		"total":   {Timeout: time.Hour},
+		"both":    {AttemptTimeout: time.Hour, Timeout: 2 * time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := testing.AllocsPerRun(1000, func() { riprap.Do(ctx, p, succeed) }); got > bare {
+				t.Errorf("Do allocates %v times for a success, want at most the %v of context.WithTimeout", got, bare)
+			}
+		})
+	}
+}
+
 func TestARetryAllocatesNoMoreThanItsTimer(t *testing.T) {
 	ctx := t.Context()
 	p := &riprap.Policy{MaxAttempts: -1, Backoff: riprap.Backoff{Base: 1, Max: 1}, Budget: &riprap.Budget{Ratio: math.Inf(1)}}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -250,5 +251,25 @@ func TestAllocations(t *testing.T) {
 		if got := count(test.rt) - bare; got > test.most {
 			t.Errorf("%s: %v allocations more than the base alone, want at most %v", test.name, got, test.most)
 		}
+	}
+}
+
+// A body that has a GetBody is not read first, so that an upload of any size costs what it costs without riprap.
+func TestUploadThatCanBeReadAgainIsNotCopied(t *testing.T) {
+	content := make([]byte, 1<<20)
+	client := &riphttp.Transport{MaxReplay: 16 << 20, Base: roundTripper(func(req *http.Request) (*http.Response, error) {
+		io.Copy(io.Discard, req.Body)
+		return memory{}.RoundTrip(req)
+	})}
+	const uploads = 10
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range uploads {
+		req, _ := http.NewRequest("PUT", serviceURL, bytes.NewReader(content))
+		wantAnswer(t, client, req, 200, "ok")
+	}
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; got > uploads*64<<10 {
+		t.Errorf("%d uploads of %d bytes allocate %d bytes, want far less than a copy", uploads, len(content), got)
 	}
 }
