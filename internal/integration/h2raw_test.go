@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -30,39 +29,10 @@ type rawStream struct {
 // h2raw returns a server that calls act for each request that it has read, in the goroutine of its connection.
 func h2raw(t *testing.T, act func(rawStream)) *rawHTTP2 {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &rawHTTP2{url: "http://" + ln.Addr().String()}
-	var running sync.WaitGroup
-	var mu sync.Mutex
-	var open []net.Conn
-	running.Go(func() {
-		for {
-			conn, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			mu.Lock()
-			open = append(open, conn)
-			mu.Unlock()
-			s.conns.Add(1)
-			conn.(*net.TCPConn).SetReadBuffer(64 << 10)
-			running.Go(func() {
-				defer conn.Close()
-				s.converse(conn, act)
-			})
-		}
-	})
-	t.Cleanup(func() {
-		ln.Close()
-		mu.Lock()
-		for _, conn := range open {
-			conn.Close()
-		}
-		mu.Unlock()
-		running.Wait()
+	s := new(rawHTTP2)
+	s.url = "http://" + listen(t, func(_ int, conn *net.TCPConn) {
+		s.conns.Add(1)
+		s.converse(conn, act)
 	})
 	return s
 }

@@ -30,33 +30,45 @@ type rawConn struct {
 // second, and those of the last on all further ones. Then it closes the connection.
 func raw(t *testing.T, scripts ...[]step) *rawServer {
 	t.Helper()
+	s := new(rawServer)
+	s.addr = listen(t, func(n int, accepted *net.TCPConn) {
+		s.conns.Add(1)
+		conn := &rawConn{accepted, bufio.NewReader(accepted)}
+		for _, do := range scripts[min(n, len(scripts))-1] {
+			if do(s, conn) != nil {
+				return
+			}
+		}
+	})
+	s.url = "http://" + s.addr
+	return s
+}
+
+// listen hands each connection, with its number from 1, to a function in a goroutine of its own, and closes it when that
+// returns. All connections end with the test. It returns the address to connect to.
+func listen(t *testing.T, converse func(int, *net.TCPConn)) (addr string) {
+	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &rawServer{addr: ln.Addr().String(), url: "http://" + ln.Addr().String()}
 	var running sync.WaitGroup
 	var mu sync.Mutex
 	var open []net.Conn
 	running.Go(func() {
-		for {
-			accepted, err := ln.Accept()
+		for n := 1; ; n++ {
+			conn, err := ln.Accept()
 			if err != nil {
 				return
 			}
 			mu.Lock()
-			open = append(open, accepted)
+			open = append(open, conn)
 			mu.Unlock()
-			n := int(s.conns.Add(1))
 			running.Go(func() {
-				defer accepted.Close()
-				conn := &rawConn{accepted.(*net.TCPConn), bufio.NewReader(accepted)}
+				defer conn.Close()
+				conn := conn.(*net.TCPConn)
 				conn.SetReadBuffer(64 << 10)
-				for _, do := range scripts[min(n, len(scripts))-1] {
-					if do(s, conn) != nil {
-						return
-					}
-				}
+				converse(n, conn)
 			})
 		}
 	})
@@ -69,7 +81,7 @@ func raw(t *testing.T, scripts ...[]step) *rawServer {
 		mu.Unlock()
 		running.Wait()
 	})
-	return s
+	return ln.Addr().String()
 }
 
 // read reads a request to its end.
