@@ -327,7 +327,7 @@ func TestVendorJudgesThroughATransport(t *testing.T) {
 	}{
 		{"secondary limit by its words", riphttp.JudgeGitHub, `{"message":"You have exceeded a secondary rate limit."}`, 2, time.Minute},
 		{"a denial", riphttp.JudgeGitHub, `{"message":"Must have admin rights"}`, 1, 0},
-		{"the limit without the profile", nil, `{"message":"You have exceeded a secondary rate limit."}`, 1, 0},
+		{"the limit without the preset", nil, `{"message":"You have exceeded a secondary rate limit."}`, 1, 0},
 	} {
 		inBubble(t, test.name, func(t *testing.T) {
 			service := script(reply(403, test.body, "X-RateLimit-Remaining", "4990", "X-RateLimit-Reset", "946688300"))

@@ -224,8 +224,6 @@ func (b *trackedBody) Read(p []byte) (int, error) {
 		case <-b.ctx.Done():
 			return 0, b.ctx.Err()
 		}
-	case b.err != nil && err == io.EOF:
-		err = b.err
 	}
 	if b.err != nil && err == io.EOF {
 		err = b.err

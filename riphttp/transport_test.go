@@ -1,9 +1,7 @@
 package riphttp
 
 import (
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"testing"
 )
 
@@ -28,20 +26,5 @@ func TestZeroTransportWorksWhereTheDefaultOneWasReplaced(t *testing.T) {
 	base, ok := new(Transport).sender().(*http.Transport)
 	if !ok || base.DialContext == nil || base.Proxy == nil {
 		t.Errorf("base = %+v, want a transport", base)
-	}
-}
-
-func TestZeroTransportServesAClient(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "ok") }))
-	defer server.Close()
-	client := &http.Client{Transport: &Transport{}}
-	defer client.CloseIdleConnections()
-	resp, err := client.Get(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	if body, err := io.ReadAll(resp.Body); string(body) != "ok" || err != nil {
-		t.Errorf("body = %q, %v, want ok", body, err)
 	}
 }

@@ -152,7 +152,7 @@ func TestJudgeGitHubTellsALimitFromADenial(t *testing.T) {
 	})
 }
 
-func TestABare403IsFinalWithoutTheProfile(t *testing.T) {
+func TestLimitOfGitHubIsAnAnswerToTheDefaultJudge(t *testing.T) {
 	resp := response(t, 403, "secondary rate limit", "Retry-After: 60")
 	if got, _ := verdict(t, judge(resp, testNow)); got != answer {
 		t.Errorf("Judge(403, Retry-After: 60) is %s, want %s", got, answer)

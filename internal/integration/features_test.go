@@ -44,7 +44,7 @@ func TestEveryProtocolIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestUnixSocket(t *testing.T) {
+func TestRequestsOverAUnixSocketAreTriedAgain(t *testing.T) {
 	settles(t)
 	ln, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
 	if err != nil {
@@ -122,7 +122,7 @@ func TestContextOfTheCallerReachesTheBase(t *testing.T) {
 	}
 }
 
-func TestZeroTransportWorks(t *testing.T) {
+func TestZeroTransportServesAClient(t *testing.T) {
 	settles(t)
 	server := serve(t, flaky(0, say("hello")))
 	client := &http.Client{Transport: new(riphttp.Transport)}
@@ -151,7 +151,7 @@ func TestTransportsInEachOtherDoNotMultiplyAttempts(t *testing.T) {
 	}
 }
 
-func TestResponsesOfOneRequestUsedByManyGoroutines(t *testing.T) {
+func TestManyGoroutinesShareATransport(t *testing.T) {
 	settles(t)
 	server := serve(t, func(n int, w http.ResponseWriter, r *http.Request) {
 		if n%2 == 1 {

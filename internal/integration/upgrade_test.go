@@ -85,18 +85,27 @@ func TestUpgradedConnectionIsReadAndWritten(t *testing.T) {
 	}
 }
 
-func TestReverseProxyPassesAnUpgrade(t *testing.T) {
-	settles(t)
-	server := serve(t, flaky(1, shout))
-	target, _ := url.Parse(server.URL)
-	base := server.base()
+// inFront returns a reverse proxy that sends by riprap.
+func inFront(t *testing.T, of *server) *server {
+	t.Helper()
+	target, err := url.Parse(of.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := of.base()
 	t.Cleanup(base.CloseIdleConnections)
-	proxy := serve(t, func(int, http.ResponseWriter, *http.Request) {}, func(s *httptest.Server) {
+	return serve(t, nil, func(s *httptest.Server) {
 		s.Config.Handler = &httputil.ReverseProxy{
 			Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(target) },
 			Transport: &riphttp.Transport{Base: base, Policy: quick()},
 		}
 	})
+}
+
+func TestReverseProxyPassesAnUpgrade(t *testing.T) {
+	settles(t)
+	server := serve(t, flaky(1, shout))
+	proxy := inFront(t, server)
 	conn, err := net.Dial("tcp", proxy.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -118,15 +127,7 @@ func TestReverseProxyPassesRequestsAndAnswers(t *testing.T) {
 		body, _ := io.ReadAll(r.Body) // to its end: a server of net/http does not read on once it has begun to answer
 		w.Write(body)
 	}))
-	target, _ := url.Parse(server.URL)
-	base := server.base()
-	t.Cleanup(base.CloseIdleConnections)
-	proxy := serve(t, func(int, http.ResponseWriter, *http.Request) {}, func(s *httptest.Server) {
-		s.Config.Handler = &httputil.ReverseProxy{
-			Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(target) },
-			Transport: &riphttp.Transport{Base: base, Policy: quick()},
-		}
-	})
+	proxy := inFront(t, server)
 	client := proxy.base()
 	t.Cleanup(client.CloseIdleConnections)
 	for _, test := range []struct {
