@@ -33,42 +33,46 @@ func (s *script) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
+// try makes one call in the standard scenario against a script of answers, for a caller of the patience given. It returns
+// when the service was asked and how many retries were counted.
+func try(t *testing.T, c client, patience time.Duration, codes []int) (asked []time.Duration, retries int, err error) {
+	t.Helper()
+	s := standard(300)
+	tally := newTally(s.Length)
+	base := &script{codes: codes, start: time.Now()}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	err = c(s, base, tally)(ctx, "http://service/")
+	time.Sleep(step) // until the bin of the last retry is full
+	b := tally.read()
+	return base.asked, b.sum(retried, 0, len(b)), err
+}
+
 func TestTheNaiveLoopDoublesItsWaitsWithoutJitter(t *testing.T) {
-	const ms = time.Millisecond
+	const ms, patient = time.Millisecond, time.Minute
+	standards := standard(300).Patience
 	tests := map[string]struct {
-		codes   []int
-		want    []time.Duration
-		retries int
-		err     bool
+		codes    []int
+		patience time.Duration
+		want     []time.Duration
+		err      bool
 	}{
-		"an answer is final":            {[]int{200}, []time.Duration{0}, 0, false},
-		"a failure is tried again":      {[]int{503, 200}, []time.Duration{0, 500 * ms}, 1, false},
-		"Retry-After is not read":       {[]int{429, 200}, []time.Duration{0, 500 * ms}, 1, false},
-		"attempts are limited":          {[]int{503}, []time.Duration{0, 500 * ms, 1500 * ms, 3500 * ms}, 3, true},
-		"an attempt may take a second":  {[]int{0, 200}, []time.Duration{0, 1500 * ms}, 1, false},
-		"the caller's patience is kept": {[]int{0}, []time.Duration{0, 1500 * ms, 3500 * ms}, 2, true},
+		"an answer is final":            {[]int{200}, patient, []time.Duration{0}, false},
+		"a failure is tried again":      {[]int{503, 200}, patient, []time.Duration{0, 500 * ms}, false},
+		"Retry-After is not read":       {[]int{429, 200}, patient, []time.Duration{0, 500 * ms}, false},
+		"attempts are limited":          {[]int{503}, patient, []time.Duration{0, 500 * ms, 1500 * ms, 3500 * ms}, true},
+		"an attempt may take a second":  {[]int{0, 200}, patient, []time.Duration{0, 1500 * ms}, false},
+		"the caller's patience is kept": {[]int{0}, standards, []time.Duration{0, 1500 * ms, 3500 * ms}, true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := standard(300)
-				if !strings.Contains(name, "patience") {
-					s.Patience = time.Minute
+				asked, retries, err := try(t, naive, tt.patience, tt.codes)
+				if !slices.Equal(asked, tt.want) || (err != nil) != tt.err {
+					t.Errorf("naive against %v: asked at %v, error %v, want %v and an error: %v", tt.codes, asked, err, tt.want, tt.err)
 				}
-				tally := newTally(s.Length)
-				base := &script{codes: tt.codes, start: time.Now()}
-				ctx, cancel := context.WithTimeout(t.Context(), s.Patience)
-				defer cancel()
-				err := naive(s, base, tally)(ctx, "http://service/")
-				if (err != nil) != tt.err {
-					t.Errorf("naive against %v: got error %v, want one: %v", tt.codes, err, tt.err)
-				}
-				if !slices.Equal(base.asked, tt.want) {
-					t.Errorf("naive against %v: asked at %v, want %v", tt.codes, base.asked, tt.want)
-				}
-				time.Sleep(step)
-				if b := tally.read(); b.sum(retried, 0, len(b)) != tt.retries {
-					t.Errorf("naive against %v: counted %d retries, want %d", tt.codes, b.sum(retried, 0, len(b)), tt.retries)
+				if want := len(tt.want) - 1; retries != want {
+					t.Errorf("naive against %v: counted %d retries, want %d", tt.codes, retries, want)
 				}
 			})
 		})
@@ -76,39 +80,31 @@ func TestTheNaiveLoopDoublesItsWaitsWithoutJitter(t *testing.T) {
 }
 
 func TestRiprapKeepsTheSameLimitsAsTheNaiveLoop(t *testing.T) {
+	const patient = time.Minute
+	standards := standard(300).Patience
 	tests := map[string]struct {
-		codes    []int
-		attempts int
-		within   time.Duration // the last attempt begins
-		err      bool
+		codes       []int
+		patience    time.Duration
+		least, most int           // attempts
+		within      time.Duration // the last attempt begins
+		err         bool
 	}{
-		"an answer is final":            {[]int{200}, 1, 0, false},
-		"a failure is tried again":      {[]int{503, 200}, 2, 1200 * time.Millisecond, false},
-		"attempts are limited":          {[]int{500}, 4, 4 * time.Second, true},
-		"an attempt may take a second":  {[]int{0, 200}, 2, 1500 * time.Millisecond, false},
-		"the caller's patience is kept": {[]int{0}, 4, 4 * time.Second, true},
+		"an answer is final":            {[]int{200}, patient, 1, 1, 0, false},
+		"a failure is tried again":      {[]int{503, 200}, patient, 2, 2, 1200 * time.Millisecond, false},
+		"attempts are limited":          {[]int{500}, patient, 4, 4, 4400 * time.Millisecond, true}, // two waits as asked, and its own
+		"an attempt may take a second":  {[]int{0, 200}, patient, 2, 2, 1500 * time.Millisecond, false},
+		"the caller's patience is kept": {[]int{0}, standards, 1, 4, standards, true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := standard(300)
-				if !strings.Contains(name, "patience") {
-					s.Patience = time.Minute
+				asked, retries, err := try(t, withRiprap, tt.patience, tt.codes)
+				if n := len(asked); n < tt.least || n > tt.most || asked[n-1] > tt.within || (err != nil) != tt.err {
+					t.Errorf("riprap against %v: asked at %v, error %v, want %d to %d attempts within %v and an error: %v",
+						tt.codes, asked, err, tt.least, tt.most, tt.within, tt.err)
 				}
-				tally := newTally(s.Length)
-				base := &script{codes: tt.codes, start: time.Now()}
-				ctx, cancel := context.WithTimeout(t.Context(), s.Patience)
-				defer cancel()
-				err := withRiprap(s, base, tally)(ctx, "http://service/")
-				if (err != nil) != tt.err {
-					t.Errorf("riprap against %v: got error %v, want one: %v", tt.codes, err, tt.err)
-				}
-				if n := len(base.asked); n == 0 || n > tt.attempts || s.Patience == time.Minute && n != tt.attempts || base.asked[n-1] > tt.within {
-					t.Errorf("riprap against %v: asked at %v, want %d attempts within %v", tt.codes, base.asked, tt.attempts, tt.within)
-				}
-				time.Sleep(step)
-				if b := tally.read(); b.sum(retried, 0, len(b)) != len(base.asked)-1 {
-					t.Errorf("riprap against %v: counted %d retries, want %d", tt.codes, b.sum(retried, 0, len(b)), len(base.asked)-1)
+				if retries != len(asked)-1 {
+					t.Errorf("riprap against %v: counted %d retries, want %d", tt.codes, retries, len(asked)-1)
 				}
 			})
 		})

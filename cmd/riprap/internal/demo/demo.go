@@ -57,7 +57,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return &exit.UsageError{Command: flags.Name(), Err: fmt.Errorf("-callers %d: want %d to %d", *callers, fewest, most)}
 	}
 
-	r, err := play(ctx, standard(*callers), *seed, sides, newProgress(stderr))
+	r, err := play(ctx, standard(*callers), *seed, newProgress(stderr))
 	if err != nil {
 		return fmt.Errorf("riprap demo: %w", err)
 	}
@@ -93,7 +93,7 @@ nothing to install, about 22 s.
 }
 
 // play runs the sides one after another. When ctx ends it early, the report holds what there is.
-func play(ctx context.Context, s scenario, seed uint64, sides []side, p *progress) (report, error) {
+func play(ctx context.Context, s scenario, seed uint64, p *progress) (report, error) {
 	r := report{Seed: seed, Scenario: s}
 	arrivals := s.arrivals(seed)
 	p.begin(s, sides)
