@@ -56,9 +56,9 @@ type Transport struct {
 	// Event.Sends counts them.
 	Base http.RoundTripper
 
-	// Policy says when and how often to try again. In a nil Policy or zero fields, an attempt may take ten seconds
-	// and all of them 30 seconds, both until the response's header is there; further an attempt below ten
-	// milliseconds is not made. If the Policy names a Budget, all requests use that one.
+	// Policy says when and how often to try again. Where it is nil, or a field is zero, an attempt may take ten
+	// seconds and the whole call 30, both until the response's header is there, and no retry is made with less than
+	// ten milliseconds left. If the Policy names a Budget, all requests use that one.
 	Policy *riprap.Policy
 
 	// ReadTimeout is the longest silence while a Read of the response's body is pending; after it Read returns an
