@@ -100,11 +100,11 @@ func Do(ctx context.Context, p *Policy, op func(context.Context) error) error {
 	// With nobody to tell, a first attempt that succeeds costs a call and its bound, and one look at the clock for a
 	// budget.
 	var err error
-	switch bare := p.Timeout <= 0 && p.AttemptTimeout <= 0; {
+	switch {
 	case p.Trace != nil || ctx.Err() != nil:
 		o, now := start(p)
 		return run(ctx, o, now, op, nil)
-	case bare:
+	case p.Timeout <= 0 && p.AttemptTimeout <= 0:
 		if err = op(ctx); err != nil {
 			return run(ctx, Operation{Policy: p, Attempts: 1}, time.Time{}, op, err)
 		}
