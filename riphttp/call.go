@@ -164,7 +164,7 @@ func (c *call) begin(ctx context.Context, now time.Time, body io.ReadCloser) *ht
 	observed := trace != nil || !c.repeatable
 	c.current = nil
 	if until.IsZero() && silence == 0 && !observed {
-		if first && body == c.req.Body {
+		if first && !c.body.made {
 			return c.req
 		}
 	} else {

@@ -45,6 +45,7 @@ type replay struct {
 	again bool                          // the body can be sent again
 	large bool                          // sending it costs something
 	begun bool
+	made  bool     // the reader last handed out is not the one that came with the request
 	watch *watched // the reader last handed out, if it can fail
 }
 
@@ -63,7 +64,7 @@ func (r *replay) prepare(ctx context.Context, deadline time.Time, req *http.Requ
 		}
 		r.get = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }
 		r.ready, _ = r.get()
-		r.again = true
+		r.again, r.made = true, true
 	}
 	return nil
 }
@@ -101,12 +102,12 @@ func (r *replay) next() (io.ReadCloser, error) {
 		if err != nil {
 			return nil, err
 		}
-		r.ready = body
+		r.ready, r.made = body, true
 	}
 	r.begun, r.watch = true, nil
 	if body := r.ready; r.again && body != nil && body != http.NoBody && !inMemory(body) {
 		r.watch = &watched{ReadCloser: body}
-		r.ready = r.watch
+		r.ready, r.made = r.watch, true
 		if _, ok := body.(io.WriterTo); ok {
 			r.ready = watchedWriterTo{r.watch}
 		}
