@@ -80,7 +80,13 @@ func origin(u *url.URL) service {
 	return service{scheme, host}
 }
 
-// sameRequest reports whether two transports have the same request in hand.
+// sameRequest reports whether two transports have the same request in hand. The user in its URL does not count: a copy
+// of the request has one of its own, and what stands between may have made a header of it.
 func sameRequest(outer, inner *http.Request) bool {
-	return outer.Method == inner.Method && inner.URL != nil && (outer.URL == inner.URL || *outer.URL == *inner.URL)
+	if outer.Method != inner.Method || inner.URL == nil {
+		return false
+	}
+	a, b := *outer.URL, *inner.URL
+	a.User, b.User = nil, nil
+	return a == b
 }
