@@ -101,6 +101,9 @@ func (c *call) attempt(ctx context.Context, now time.Time, body io.ReadCloser) e
 	var failure error
 	if err == nil {
 		failure = c.t.verdict(c.resp)
+		if c.resp.Body == nil { // Judge took it away
+			c.resp.Body = http.NoBody
+		}
 		if failure != nil && c.current.sawStaleTimeout(c.resp, c.body.unread(c.req.ContentLength)) {
 			failure = fmt.Errorf("%w: %w", ErrNotProcessed, failure)
 		}

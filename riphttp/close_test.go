@@ -308,3 +308,16 @@ func TestMalformedRequestIsSentOnceAndItsBodyClosed(t *testing.T) {
 		})
 	}
 }
+
+func TestJudgeThatTakesTheBodyAwayIsSurvived(t *testing.T) {
+	for _, status := range []int{200, 503} {
+		inBubble(t, http.StatusText(status), func(t *testing.T) {
+			client := &riphttp.Transport{Base: script(status), Policy: even(), Judge: func(r *http.Response) error {
+				r.Body.Close()
+				r.Body = nil
+				return riphttp.Judge(r)
+			}}
+			wantAnswer(t, client, newRequest(t, "GET", serviceURL, nil), status, "")
+		})
+	}
+}
