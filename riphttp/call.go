@@ -130,6 +130,9 @@ func (c *call) send(req *http.Request) error {
 	c.body.ready = nil // from here on Base closes it
 	resp, err := c.t.sender().RoundTrip(req)
 	if err != nil {
+		if resp != nil && resp.Body != nil {
+			resp.Body.Close()
+		}
 		return err
 	}
 	if resp == nil {

@@ -246,6 +246,19 @@ func TestDoneHookThatPanicsIsCalledOnce(t *testing.T) {
 	}
 }
 
+func TestResponseBesideAnErrorIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		body := track("answer")
+		service := script(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 200, Body: body}, errWire
+		})
+		_, err := roundTrip(t, &riphttp.Transport{Base: service, Policy: tries(1)}, newRequest(t, "GET", serviceURL, nil))
+		if n := body.closed.Load(); n != 1 || !errors.Is(err, errWire) {
+			t.Errorf("err = %v, the response's body was closed %d times, want %v and once", err, n, errWire)
+		}
+	})
+}
+
 func TestBaseThatBreaksTheContractIsSurvived(t *testing.T) {
 	for _, test := range []struct {
 		name  string
