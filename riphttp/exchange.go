@@ -103,11 +103,10 @@ func (x *exchange) drain(resp *http.Response) {
 	if resp.ContentLength > drainBytes {
 		return
 	}
-	if x != nil {
-		x.timer.Reset(drainTime)
-	} else {
-		defer time.AfterFunc(drainTime, func() { resp.Body.Close() }).Stop()
-	}
+	defer time.AfterFunc(drainTime, func() {
+		x.end()
+		resp.Body.Close() // not every Base listens to the context while a body is read
+	}).Stop()
 	io.CopyN(io.Discard, resp.Body, drainBytes+1)
 }
 
