@@ -70,29 +70,57 @@ func (r *replay) prepare(ctx context.Context, deadline time.Time, req *http.Requ
 }
 
 // readAll reads and closes the body of a request, whose length is known. When time is over, it closes the body to end
-// a pending Read.
+// a pending Read, but waits for neither: not every Close ends a Read, and some wait for it. Base would not wait either.
 func readAll(ctx context.Context, deadline time.Time, req *http.Request) ([]byte, error) {
 	if !deadline.IsZero() {
 		bound, cancel := context.WithDeadline(ctx, deadline)
 		defer cancel()
 		ctx = bound
 	}
+	type outcome struct {
+		content  []byte
+		err      error
+		panicked any
+	}
 	closeOnce := sync.OnceValue(req.Body.Close)
-	stop := context.AfterFunc(ctx, func() { closeOnce() })
-	content := make([]byte, req.ContentLength)
-	n, err := io.ReadFull(req.Body, content)
-	if err == nil {
-		var more [1]byte
-		if extra, _ := io.ReadFull(req.Body, more[:]); extra > 0 {
-			err = fmt.Errorf("it is longer than its ContentLength of %d", req.ContentLength)
+	over := make(chan outcome, 1)
+	go func() {
+		o := outcome{err: errAborted} // unless it is read to its end
+		defer func() {
+			o.panicked = recover()
+			over <- o
+		}()
+		o.content, o.err = readLength(req.Body, req.ContentLength)
+		o.err = cmp.Or(o.err, closeOnce())
+	}()
+	select {
+	case o := <-over:
+		if o.panicked != nil {
+			panic(o.panicked)
 		}
-	} else if err == io.EOF || err == io.ErrUnexpectedEOF {
-		err = fmt.Errorf("it ends after %d bytes, its ContentLength is %d: %w", n, req.ContentLength, io.ErrUnexpectedEOF)
+		return o.content, o.err
+	case <-ctx.Done():
+		go closeOnce()
+		return nil, context.Cause(ctx)
 	}
-	if !stop() {
-		err = context.Cause(ctx)
+}
+
+// readLength reads a body of known length. It takes memory as the content comes, and not all that the length promises.
+func readLength(body io.Reader, length int64) ([]byte, error) {
+	var content bytes.Buffer
+	content.Grow(int(min(length, defaultMaxReplay)) + bytes.MinRead)
+	n, err := io.CopyN(&content, body, length)
+	switch {
+	case err == io.EOF || err == io.ErrUnexpectedEOF:
+		return nil, fmt.Errorf("it ends after %d bytes, its ContentLength is %d: %w", n, length, io.ErrUnexpectedEOF)
+	case err != nil:
+		return nil, err
 	}
-	return content, cmp.Or(err, closeOnce())
+	var more [1]byte
+	if extra, _ := io.ReadFull(body, more[:]); extra > 0 {
+		return nil, fmt.Errorf("it is longer than its ContentLength of %d", length)
+	}
+	return content.Bytes(), nil
 }
 
 // next returns the body for another attempt, nil if the request has none.
