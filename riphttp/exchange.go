@@ -232,8 +232,9 @@ func (x *exchange) provesUnsent(resp *http.Response, failure error) bool {
 		return true
 	}
 	if x != nil && x.wire != nil && x.wire.asked.Load() {
-		if x.Err() != nil {
-			// Over HTTP/2 Base does not wait for a header that is being written.
+		if x.Err() != nil || errors.Is(failure, context.DeadlineExceeded) || errors.Is(failure, context.Canceled) {
+			// Over HTTP/2 Base does not wait for a header that is being written, when the time that we gave it is over
+			// or one that somebody between us has set.
 			return x.wire.due.Load() == 0
 		}
 		// Header blocks are complete or not there. One that is not complete starts nothing.
