@@ -258,7 +258,9 @@ func final(req *http.Request, err error) bool {
 	}
 	return isA[*tls.CertificateVerificationError](err) || isA[x509.UnknownAuthorityError](err) ||
 		isA[x509.HostnameError](err) || isA[x509.CertificateInvalidError](err) || isA[x509.SystemRootsError](err) ||
-		isA[tls.RecordHeaderError](err) || isA[*tls.ECHRejectionError](err) || malformed(req)
+		isA[tls.RecordHeaderError](err) || isA[*tls.ECHRejectionError](err) ||
+		isA[*net.AddrError](err) || isA[net.InvalidAddrError](err) || isA[*net.ParseError](err) ||
+		isA[net.UnknownNetworkError](err) || malformed(req)
 }
 
 func isA[E error](err error) bool {
@@ -269,6 +271,9 @@ func isA[E error](err error) bool {
 // malformed reports whether net/http refuses to send a request: its errors for that have no types.
 func malformed(req *http.Request) bool {
 	if req.URL.Scheme != "http" && req.URL.Scheme != "https" || req.URL.Host == "" || req.Method != "" && !isHTTPToken(req.Method) {
+		return true
+	}
+	if req.Body == nil && req.ContentLength != 0 || strings.ContainsFunc(req.URL.RequestURI(), isControl) {
 		return true
 	}
 	for _, fields := range [...]http.Header{req.Header, req.Trailer} {
@@ -292,6 +297,8 @@ func isHTTPToken(s string) bool {
 	}
 	return s != ""
 }
+
+func isControl(r rune) bool { return r < ' ' || r == 0x7f }
 
 // isFieldValue reports whether s has no control characters but tabs, RFC 9110 §5.5.
 func isFieldValue(s string) bool {
