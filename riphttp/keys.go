@@ -1,6 +1,7 @@
 package riphttp
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -26,11 +27,11 @@ func hasKey(req *http.Request) bool {
 func (t *Transport) keyed(req *http.Request) *http.Request {
 	first := firstHop(req)
 	if first != nil && origin(first.URL) != origin(req.URL) {
-		if hasKey(req) {
-			req = withHeader(req)
-			delete(req.Header, keyHeader)
-			delete(req.Header, keyHeaderX)
-		}
+		req = withHeader(req)
+		maps.DeleteFunc(req.Header, func(name string, _ []string) bool { // whatever the case of its letters
+			name = http.CanonicalHeaderKey(name)
+			return name == keyHeader || name == keyHeaderX
+		})
 		return req
 	}
 	if IsRepeatable(req) {
