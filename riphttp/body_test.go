@@ -223,3 +223,26 @@ func TestLargeUploadThatBreaksIsSentOnceMoreAndNoOftener(t *testing.T) {
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+// A body may be of any type, also of one that the == operator panics for.
+func TestBodyThatCannotBeComparedIsSent(t *testing.T) {
+	for _, method := range []string{"PUT", "POST"} {
+		for name, client := range map[string]*riphttp.Transport{
+			"bounded":   {Policy: even()},
+			"unbounded": {Policy: boundless, ReadTimeout: -1},
+		} {
+			inBubble(t, method+" "+name, func(t *testing.T) {
+				service := script(200)
+				client.Base = service
+				wantAnswer(t, client, newRequest(t, method, serviceURL, readerFunc(strings.NewReader("content").Read)), 200, "OK")
+				if got := service.sent[0].body; got != "content" {
+					t.Errorf("the service got %q, want the content", got)
+				}
+			})
+		}
+	}
+}

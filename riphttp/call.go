@@ -101,6 +101,9 @@ func (c *call) attempt(ctx context.Context, now time.Time, body io.ReadCloser) e
 	var failure error
 	if err == nil {
 		failure = c.t.verdict(c.resp)
+		if c.resp.Body == nil { // Judge took it away
+			c.resp.Body = http.NoBody
+		}
 		if failure != nil && c.current.sawStaleTimeout(c.resp, c.body.unread(c.req.ContentLength)) {
 			failure = fmt.Errorf("%w: %w", ErrNotProcessed, failure)
 		}
@@ -127,6 +130,9 @@ func (c *call) send(req *http.Request) error {
 	c.body.ready = nil // from here on Base closes it
 	resp, err := c.t.sender().RoundTrip(req)
 	if err != nil {
+		if resp != nil && resp.Body != nil {
+			resp.Body.Close()
+		}
 		return err
 	}
 	if resp == nil {
@@ -165,7 +171,7 @@ func (c *call) begin(ctx context.Context, now time.Time, body io.ReadCloser) *ht
 	observed := trace != nil || !c.repeatable
 	c.current = nil
 	if until.IsZero() && silence == 0 && !observed {
-		if first && body == c.req.Body {
+		if first && !c.body.made {
 			return c.req
 		}
 	} else {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/riprap-go/riprap"
+	"github.com/riprap-go/riprap/internal/memhttp"
 	"github.com/riprap-go/riprap/riphttp"
 )
 
@@ -246,6 +247,19 @@ func TestDoneHookThatPanicsIsCalledOnce(t *testing.T) {
 	}
 }
 
+func TestResponseBesideAnErrorIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		body := track("answer")
+		service := script(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 200, Body: body}, errWire
+		})
+		_, err := roundTrip(t, &riphttp.Transport{Base: service, Policy: tries(1)}, newRequest(t, "GET", serviceURL, nil))
+		if n := body.closed.Load(); n != 1 || !errors.Is(err, errWire) {
+			t.Errorf("err = %v, the response's body was closed %d times, want %v and once", err, n, errWire)
+		}
+	})
+}
+
 func TestBaseThatBreaksTheContractIsSurvived(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -282,6 +296,9 @@ func TestMalformedRequestIsSentOnceAndItsBodyClosed(t *testing.T) {
 		"method":       func(r *http.Request) { r.Method = "G T" },
 		"header name":  func(r *http.Request) { r.Header["a b"] = []string{"c"} },
 		"header value": func(r *http.Request) { r.Header["A"] = []string{"b\r\nc"} },
+		"port":         func(r *http.Request) { r.URL.Host = "127.0.0.1:99999" },
+		"query":        func(r *http.Request) { r.URL.RawQuery = "a\nb" },
+		"path":         func(r *http.Request) { r.URL.Opaque = "//a\x7f" },
 		"trailer name": func(r *http.Request) { r.Trailer = http.Header{"a b": nil, "a:": {""}} },
 	} {
 		inBubble(t, name, func(t *testing.T) {
@@ -289,7 +306,11 @@ func TestMalformedRequestIsSentOnceAndItsBodyClosed(t *testing.T) {
 			body := track("content")
 			req := sized(t, "PUT", body, 7)
 			spoil(req)
-			base := &http.Transport{}
+			service := memhttp.Serve(http.NotFoundHandler())
+			base := service.Transport()
+			if name == "port" {
+				base = &http.Transport{} // which finds that when it connects
+			}
 			sends := 0
 			client := &riphttp.Transport{Base: roundTripper(func(r *http.Request) (*http.Response, error) {
 				sends++
@@ -305,6 +326,33 @@ func TestMalformedRequestIsSentOnceAndItsBodyClosed(t *testing.T) {
 			if n := body.closed.Load(); n != 1 {
 				t.Errorf("body closed %d times, want once", n)
 			}
+			base.CloseIdleConnections()
+			service.Stop()
+		})
+	}
+}
+
+// A length without a body is a mistake that no repetition cures.
+func TestLengthWithoutABodyIsFinal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		service := script(errors.New("http: Request.ContentLength=7 with nil Body"))
+		_, err := roundTrip(t, &riphttp.Transport{Base: service, Policy: even()}, sized(t, "PUT", nil, 7))
+		wantCalls(t, service, 1)
+		if _, ok := errors.AsType[*riprap.Error](err); ok || err == nil {
+			t.Errorf("err = %v, want it as it came", err)
+		}
+	})
+}
+
+func TestJudgeThatTakesTheBodyAwayIsSurvived(t *testing.T) {
+	for _, status := range []int{200, 503} {
+		inBubble(t, http.StatusText(status), func(t *testing.T) {
+			client := &riphttp.Transport{Base: script(status), Policy: even(), Judge: func(r *http.Response) error {
+				r.Body.Close()
+				r.Body = nil
+				return riphttp.Judge(r)
+			}}
+			wantAnswer(t, client, newRequest(t, "GET", serviceURL, nil), status, "")
 		})
 	}
 }

@@ -144,3 +144,36 @@ func TestAttemptThatOnlyTheCallersDeadlineBounds(t *testing.T) {
 		})
 	}
 }
+
+// A Base that does not listen keeps an attempt going whose caller has left, until its bound strikes too.
+func TestErrorOfTheContextOfAnAttemptNeverChanges(t *testing.T) {
+	for name, test := range map[string]struct {
+		leave time.Duration // when the caller leaves
+		want  error
+	}{
+		"the caller leaves first": {time.Second, context.Canceled},
+		"the bound strikes first": {time.Minute, context.DeadlineExceeded},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			ctx, leave := context.WithCancel(t.Context())
+			defer time.AfterFunc(test.leave, leave).Stop()
+			base := roundTripper(func(r *http.Request) (*http.Response, error) {
+				ctx := r.Context()
+				child, stop := context.WithCancel(ctx)
+				defer stop()
+				<-ctx.Done()
+				for range 2 {
+					synctest.Wait()
+					if ctx.Err() != test.want || child.Err() != test.want {
+						t.Errorf("the attempt's context says %v, its child %v, want %v", ctx.Err(), child.Err(), test.want)
+					}
+					time.Sleep(2 * time.Minute)
+				}
+				return nil, errWire
+			})
+			policy := tries(1)
+			policy.Timeout = -1
+			roundTrip(t, &riphttp.Transport{Base: base, Policy: policy}, newRequest(t, "GET", serviceURL, nil).WithContext(ctx))
+		})
+	}
+}

@@ -2,6 +2,7 @@ package riphttp
 
 import (
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +18,9 @@ const (
 	// So many destinations are kept. Beyond, those not called lately are forgotten, or else any quarter of them. Each
 	// may come back with a full reserve; the budget above them all holds meanwhile.
 	maxDestinations = 4096
+
+	// Names are cut off here: those of hosts are no longer (RFC 1035 §2.3.4), and a redirect may lead to one of megabytes.
+	maxName = 255 + len(":65535")
 
 	// The reserve of the budget above all destinations.
 	sharedReserve = 100
@@ -58,6 +62,7 @@ func (t *Transport) destination(req *http.Request) *destination {
 	} else {
 		s = origin(req.URL)
 	}
+	s.host = s.host[:min(len(s.host), maxName)]
 	d := &t.destinations
 	found := d.last.Load()
 	if found == nil || found.service != s {
@@ -89,6 +94,8 @@ func (d *destinations) add(s service, p *riprap.Policy, now time.Time) *destinat
 	if len(d.table) >= maxDestinations || now.Sub(d.swept) > idleTime {
 		d.sweep(now)
 	}
+	// A host is part of its URL's text, which would stay in memory with it.
+	s = service{strings.Clone(s.scheme), strings.Clone(s.host)}
 	added := &destination{service: s, name: s.String(), budget: riprap.Budget{Parent: d.all}}
 	added.policy = *complete(p, &added.budget)
 	d.table[s] = added

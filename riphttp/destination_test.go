@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -119,5 +121,30 @@ func TestDestinationsShareABudgetAboveTheirOwn(t *testing.T) {
 	transport = &Transport{Policy: &riprap.Policy{Budget: own}}
 	if got := transport.destination(requestTo("http://a.test/")).policy.Budget; got != own {
 		t.Error("the policy names a budget, and the destination uses another")
+	}
+}
+
+// A server may send a client to as many hosts as it likes, under names and URLs as long as it likes.
+func TestDestinationKeepsNoMoreThanAName(t *testing.T) {
+	transport := new(Transport)
+	heap := func() int64 {
+		runtime.GC()
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		return int64(stats.HeapAlloc)
+	}
+	long, before := strings.Repeat("x", 100_000), heap()
+	for i := range 500 {
+		transport.destination(requestTo(fmt.Sprintf("http://host-%d.test/%s", i, long)))
+		transport.destination(requestTo(fmt.Sprintf("http://long-%d.%s/", i, long)))
+	}
+	if grown := heap() - before; grown > 10<<20 {
+		t.Errorf("a thousand destinations take %d MB, want what their names need", grown>>20)
+	}
+	if n := len(transport.destinations.table); n != 1000 {
+		t.Errorf("%d destinations, want a thousand", n)
+	}
+	if d := transport.destination(requestTo("http://" + long + "/")); len(d.name) > len("http://")+maxName {
+		t.Errorf("a name has %d bytes, want %d at most", len(d.name), len("http://")+maxName)
 	}
 }

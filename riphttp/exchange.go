@@ -29,18 +29,21 @@ type exchange struct {
 type bound struct {
 	caller context.Context // with the values
 	inner  context.Context // what really ends
-	cancel context.CancelFunc
+	cancel context.CancelCauseFunc
 	until  time.Time // when the header must be there; zero means whenever
 	req    *http.Request
 	timer  *time.Timer // for the header, then for each Read of the body
-	struck atomic.Bool
 }
+
+// errStruck is the cause of a bound's end by its timer. Of several ends only the first counts: an error of a context
+// never changes.
+var errStruck = errors.New("the attempt's timer struck")
 
 type nestedKey struct{}
 
 func newExchange(ctx context.Context, now, until time.Time, silence time.Duration, req *http.Request) *exchange {
 	x := &exchange{bound: bound{caller: ctx, until: until, req: req}, body: body{silence: silence}}
-	x.inner, x.cancel = context.WithCancel(ctx)
+	x.inner, x.cancel = context.WithCancelCause(ctx)
 	x.body.x = x
 	header := time.Duration(math.MaxInt64)
 	if !until.IsZero() {
@@ -61,7 +64,7 @@ func (b *bound) Done() <-chan struct{} { return b.inner.Done() }
 
 func (b *bound) Err() error {
 	err := b.inner.Err()
-	if err != nil && b.struck.Load() {
+	if err != nil && b.struck() {
 		return context.DeadlineExceeded
 	}
 	return err
@@ -77,10 +80,10 @@ func (b *bound) Value(key any) any {
 // AfterFunc is found by package context, which otherwise starts a goroutine for each child.
 func (b *bound) AfterFunc(f func()) (stop func() bool) { return context.AfterFunc(b.inner, f) }
 
-func (b *bound) strike() {
-	b.struck.Store(true)
-	b.cancel()
-}
+func (b *bound) strike() { b.cancel(errStruck) }
+
+// struck reports whether the timer ended the context.
+func (b *bound) struck() bool { return context.Cause(b.inner) == errStruck }
 
 // stopped disarms the timer and reports whether it has struck.
 func (x *exchange) stopped() bool {
@@ -91,7 +94,7 @@ func (x *exchange) stopped() bool {
 func (x *exchange) end() {
 	if x != nil {
 		x.timer.Stop()
-		x.cancel()
+		x.cancel(nil)
 	}
 }
 
@@ -100,11 +103,10 @@ func (x *exchange) drain(resp *http.Response) {
 	if resp.ContentLength > drainBytes {
 		return
 	}
-	if x != nil {
-		x.timer.Reset(drainTime)
-	} else {
-		defer time.AfterFunc(drainTime, func() { resp.Body.Close() }).Stop()
-	}
+	defer time.AfterFunc(drainTime, func() {
+		x.end()
+		resp.Body.Close() // not every Base listens to the context while a body is read
+	}).Stop()
 	io.CopyN(io.Discard, resp.Body, drainBytes+1)
 }
 
@@ -151,7 +153,7 @@ func (b *body) Read(p []byte) (int, error) {
 	case err == io.EOF:
 		b.finish(nil)
 	case err != nil:
-		if b.x.struck.Load() && b.x.caller.Err() == nil {
+		if b.x.struck() && b.x.caller.Err() == nil {
 			err = fmt.Errorf("response body: no data for %v: %w", b.silence, context.DeadlineExceeded)
 		}
 		b.finish(err)
@@ -230,8 +232,9 @@ func (x *exchange) provesUnsent(resp *http.Response, failure error) bool {
 		return true
 	}
 	if x != nil && x.wire != nil && x.wire.asked.Load() {
-		if x.Err() != nil {
-			// Over HTTP/2 Base does not wait for a header that is being written.
+		if x.Err() != nil || errors.Is(failure, context.DeadlineExceeded) || errors.Is(failure, context.Canceled) {
+			// Over HTTP/2 Base does not wait for a header that is being written, when the time that we gave it is over
+			// or one that somebody between us has set.
 			return x.wire.due.Load() == 0
 		}
 		// Header blocks are complete or not there. One that is not complete starts nothing.

@@ -1,6 +1,7 @@
 package riphttp
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -26,11 +27,11 @@ func hasKey(req *http.Request) bool {
 func (t *Transport) keyed(req *http.Request) *http.Request {
 	first := firstHop(req)
 	if first != nil && origin(first.URL) != origin(req.URL) {
-		if hasKey(req) {
-			req = withHeader(req)
-			delete(req.Header, keyHeader)
-			delete(req.Header, keyHeaderX)
-		}
+		req = withHeader(req)
+		maps.DeleteFunc(req.Header, func(name string, _ []string) bool { // whatever the case of its letters
+			name = http.CanonicalHeaderKey(name)
+			return name == keyHeader || name == keyHeaderX
+		})
 		return req
 	}
 	if IsRepeatable(req) {
@@ -80,7 +81,13 @@ func origin(u *url.URL) service {
 	return service{scheme, host}
 }
 
-// sameRequest reports whether two transports have the same request in hand.
+// sameRequest reports whether two transports have the same request in hand. The user in its URL does not count: a copy
+// of the request has one of its own, and what stands between may have made a header of it.
 func sameRequest(outer, inner *http.Request) bool {
-	return outer.Method == inner.Method && inner.URL != nil && (outer.URL == inner.URL || *outer.URL == *inner.URL)
+	if outer.Method != inner.Method || inner.URL == nil {
+		return false
+	}
+	a, b := *outer.URL, *inner.URL
+	a.User, b.User = nil, nil
+	return a == b
 }

@@ -275,3 +275,26 @@ func TestTooManyRedirectsAreFinal(t *testing.T) {
 		}
 	})
 }
+
+// Some services insist on a spelling, for which callers write to the map itself.
+func TestKeyOfAnySpellingStaysWithItsOrigin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		service := redirects(307, "http://a.test/2", "http://b.test/")
+		req := newRequest(t, "POST", "http://a.test/", "pay")
+		req.Header["idempotency-key"], req.Header["X-IDEMPOTENCY-KEY"], req.Header["x-other"] = []string{"k"}, []string{"k"}, []string{"o"}
+		resp, err := (&http.Client{Transport: &riphttp.Transport{Base: service, Policy: even()}}).Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		for i, want := range []int{3, 3, 1} {
+			got := 0
+			for _, name := range []string{"idempotency-key", "X-IDEMPOTENCY-KEY", "x-other"} {
+				got += len(service.sent[i].header[name])
+			}
+			if got != want {
+				t.Errorf("hop %d got %v, want %d of the caller's fields", i+1, service.sent[i].header, want)
+			}
+		}
+	})
+}

@@ -164,6 +164,27 @@ func TestDiscardedBodyIsDrainedWithinBounds(t *testing.T) {
 }
 
 // A bubble fails its test when a goroutine is left in it, and time would go on if a timer were.
+// A body that does not listen to the context, as those of a Base that is no http.Transport, is bounded all the same.
+func TestDiscardedBodyThatKnowsNoContextIsDrainedWithinBounds(t *testing.T) {
+	for name, client := range map[string]*riphttp.Transport{
+		"bounded":   {Policy: even()},
+		"unbounded": {Policy: boundless, ReadTimeout: -1},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			policy := *client.Policy
+			policy.Backoff = riprap.Backoff{Base: time.Nanosecond}
+			client.Policy = &policy
+			silent, _ := io.Pipe()
+			service := script(func(*http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: 503, ContentLength: -1, Body: silent}, nil
+			}, 200)
+			client.Base = service
+			wantAnswer(t, client, newRequest(t, "GET", serviceURL, nil), 200, "OK")
+			wantGaps(t, service, 50*time.Millisecond)
+		})
+	}
+}
+
 func TestNothingIsLeftBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var served atomic.Int64

@@ -25,8 +25,20 @@ func TestTransportInsideAnotherDoesNotMultiplyAttempts(t *testing.T) {
 			return next.RoundTrip(r)
 		})
 	}
+	logsIn := func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			r = r.Clone(r.Context())
+			if password, ok := r.URL.User.Password(); ok {
+				r.SetBasicAuth(r.URL.User.Username(), password)
+			}
+			r.URL.User = nil
+			return next.RoundTrip(r)
+		})
+	}
 	direct := func(next http.RoundTripper) http.RoundTripper { return next }
-	for name, between := range map[string]func(http.RoundTripper) http.RoundTripper{"direct": direct, "with a middleware between": middleware} {
+	for name, between := range map[string]func(http.RoundTripper) http.RoundTripper{
+		"direct": direct, "with a middleware between": middleware, "with one that logs in": logsIn,
+	} {
 		inBubble(t, name, func(t *testing.T) {
 			if name == "direct" {
 				service := script(503)
@@ -41,7 +53,7 @@ func TestTransportInsideAnotherDoesNotMultiplyAttempts(t *testing.T) {
 				outer = events{}
 				transport = &riphttp.Transport{Base: between(transport), Policy: traced(tries(3), &outer)}
 			}
-			wantAnswer(t, transport, newRequest(t, "GET", serviceURL, nil), 503, "Service Unavailable")
+			wantAnswer(t, transport, newRequest(t, "GET", "http://user:secret@service.test/path", nil), 503, "Service Unavailable")
 			wantCalls(t, service, 3)
 			if e := outer.ended(t); e.Attempts != 3 {
 				t.Errorf("the outer transport counts %d attempts, want 3", e.Attempts)

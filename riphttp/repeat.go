@@ -45,6 +45,7 @@ type replay struct {
 	again bool                          // the body can be sent again
 	large bool                          // sending it costs something
 	begun bool
+	made  bool     // the reader last handed out is not the one that came with the request
 	watch *watched // the reader last handed out, if it can fail
 }
 
@@ -63,35 +64,63 @@ func (r *replay) prepare(ctx context.Context, deadline time.Time, req *http.Requ
 		}
 		r.get = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }
 		r.ready, _ = r.get()
-		r.again = true
+		r.again, r.made = true, true
 	}
 	return nil
 }
 
 // readAll reads and closes the body of a request, whose length is known. When time is over, it closes the body to end
-// a pending Read.
+// a pending Read, but waits for neither: not every Close ends a Read, and some wait for it. Base would not wait either.
 func readAll(ctx context.Context, deadline time.Time, req *http.Request) ([]byte, error) {
 	if !deadline.IsZero() {
 		bound, cancel := context.WithDeadline(ctx, deadline)
 		defer cancel()
 		ctx = bound
 	}
+	type outcome struct {
+		content  []byte
+		err      error
+		panicked any
+	}
 	closeOnce := sync.OnceValue(req.Body.Close)
-	stop := context.AfterFunc(ctx, func() { closeOnce() })
-	content := make([]byte, req.ContentLength)
-	n, err := io.ReadFull(req.Body, content)
-	if err == nil {
-		var more [1]byte
-		if extra, _ := io.ReadFull(req.Body, more[:]); extra > 0 {
-			err = fmt.Errorf("it is longer than its ContentLength of %d", req.ContentLength)
+	over := make(chan outcome, 1)
+	go func() {
+		o := outcome{err: errAborted} // unless it is read to its end
+		defer func() {
+			o.panicked = recover()
+			over <- o
+		}()
+		o.content, o.err = readLength(req.Body, req.ContentLength)
+		o.err = cmp.Or(o.err, closeOnce())
+	}()
+	select {
+	case o := <-over:
+		if o.panicked != nil {
+			panic(o.panicked)
 		}
-	} else if err == io.EOF || err == io.ErrUnexpectedEOF {
-		err = fmt.Errorf("it ends after %d bytes, its ContentLength is %d: %w", n, req.ContentLength, io.ErrUnexpectedEOF)
+		return o.content, o.err
+	case <-ctx.Done():
+		go closeOnce()
+		return nil, context.Cause(ctx)
 	}
-	if !stop() {
-		err = context.Cause(ctx)
+}
+
+// readLength reads a body of known length. It takes memory as the content comes, and not all that the length promises.
+func readLength(body io.Reader, length int64) ([]byte, error) {
+	var content bytes.Buffer
+	content.Grow(int(min(length, defaultMaxReplay)) + bytes.MinRead)
+	n, err := io.CopyN(&content, body, length)
+	switch {
+	case err == io.EOF || err == io.ErrUnexpectedEOF:
+		return nil, fmt.Errorf("it ends after %d bytes, its ContentLength is %d: %w", n, length, io.ErrUnexpectedEOF)
+	case err != nil:
+		return nil, err
 	}
-	return content, cmp.Or(err, closeOnce())
+	var more [1]byte
+	if extra, _ := io.ReadFull(body, more[:]); extra > 0 {
+		return nil, fmt.Errorf("it is longer than its ContentLength of %d", length)
+	}
+	return content.Bytes(), nil
 }
 
 // next returns the body for another attempt, nil if the request has none.
@@ -101,12 +130,12 @@ func (r *replay) next() (io.ReadCloser, error) {
 		if err != nil {
 			return nil, err
 		}
-		r.ready = body
+		r.ready, r.made = body, true
 	}
 	r.begun, r.watch = true, nil
 	if body := r.ready; r.again && body != nil && body != http.NoBody && !inMemory(body) {
 		r.watch = &watched{ReadCloser: body}
-		r.ready = r.watch
+		r.ready, r.made = r.watch, true
 		if _, ok := body.(io.WriterTo); ok {
 			r.ready = watchedWriterTo{r.watch}
 		}
@@ -229,7 +258,9 @@ func final(req *http.Request, err error) bool {
 	}
 	return isA[*tls.CertificateVerificationError](err) || isA[x509.UnknownAuthorityError](err) ||
 		isA[x509.HostnameError](err) || isA[x509.CertificateInvalidError](err) || isA[x509.SystemRootsError](err) ||
-		isA[tls.RecordHeaderError](err) || isA[*tls.ECHRejectionError](err) || malformed(req)
+		isA[tls.RecordHeaderError](err) || isA[*tls.ECHRejectionError](err) ||
+		isA[*net.AddrError](err) || isA[net.InvalidAddrError](err) || isA[*net.ParseError](err) ||
+		isA[net.UnknownNetworkError](err) || malformed(req)
 }
 
 func isA[E error](err error) bool {
@@ -240,6 +271,9 @@ func isA[E error](err error) bool {
 // malformed reports whether net/http refuses to send a request: its errors for that have no types.
 func malformed(req *http.Request) bool {
 	if req.URL.Scheme != "http" && req.URL.Scheme != "https" || req.URL.Host == "" || req.Method != "" && !isHTTPToken(req.Method) {
+		return true
+	}
+	if req.Body == nil && req.ContentLength != 0 || strings.ContainsFunc(req.URL.RequestURI(), isControl) {
 		return true
 	}
 	for _, fields := range [...]http.Header{req.Header, req.Trailer} {
@@ -263,6 +297,8 @@ func isHTTPToken(s string) bool {
 	}
 	return s != ""
 }
+
+func isControl(r rune) bool { return r < ' ' || r == 0x7f }
 
 // isFieldValue reports whether s has no control characters but tabs, RFC 9110 §5.5.
 func isFieldValue(s string) bool {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -149,4 +151,67 @@ func TestBodyThatHangsIsGivenUpWithTheCall(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Not every Close ends a Read: that of io.NopCloser does nothing, that of a server's request waits for the Read.
+func TestBodyWhoseCloseDoesNotEndAReadIsGivenUpWithTheCall(t *testing.T) {
+	for name, end := range map[string]func(read *sync.Mutex) error{
+		"does nothing":       func(*sync.Mutex) error { return nil },
+		"waits for the Read": func(read *sync.Mutex) error { read.Lock(); defer read.Unlock(); return nil },
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			var read sync.Mutex
+			late := make(chan struct{})
+			body := struct {
+				io.Reader
+				io.Closer
+			}{
+				readerFunc(func([]byte) (int, error) { read.Lock(); defer read.Unlock(); <-late; return 0, io.EOF }),
+				closerFunc(func() error { return end(&read) }),
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			start, service := time.Now(), script(200)
+			_, err := roundTrip(t, &riphttp.Transport{Base: service}, sized(t, "PUT", body, 100).WithContext(ctx))
+			if took := time.Since(start); !errors.Is(err, context.DeadlineExceeded) || took != time.Second {
+				t.Errorf("err = %v after %v, want DeadlineExceeded after a second", err, took)
+			}
+			wantCalls(t, service, 0)
+			close(late)
+		})
+	}
+}
+
+type closerFunc func() error
+
+func (f closerFunc) Close() error { return f() }
+
+func TestPanicOfABodyThatIsReadFirstReachesTheCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		body := track("")
+		body.Reader = readerFunc(func([]byte) (int, error) { panic("bad") })
+		defer func() {
+			if got, n := recover(), body.closed.Load(); got != "bad" || n != 1 {
+				t.Errorf("recovered %v, the body was closed %d times, want the panic and once", got, n)
+			}
+		}()
+		(&riphttp.Transport{Base: script(200)}).RoundTrip(sized(t, "PUT", body, 100))
+	})
+}
+
+// A length is a promise: a stranger's, where requests are passed on.
+func TestBodyThatIsReadFirstTakesMemoryAsItComes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		service := script(200)
+		client := &riphttp.Transport{Base: service, Policy: even(), MaxReplay: math.MaxInt64}
+		_, err := roundTrip(t, client, sized(t, "PUT", track("short"), math.MaxInt64))
+		if !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("err = %v, want ErrUnexpectedEOF", err)
+		}
+		content := kilobytes(1 << 10)
+		wantAnswer(t, client, sized(t, "PUT", track(content), int64(len(content))), 200, "OK")
+		if service.sent[0].body != content {
+			t.Error("the body did not arrive whole")
+		}
+	})
 }

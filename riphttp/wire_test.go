@@ -99,9 +99,18 @@ func TestAttemptThatTimedOutWithAConnectionMayHaveBeenSent(t *testing.T) {
 		name      string
 		connected bool
 		sent      int
-	}{{"waiting for a connection", false, 2}, {"writing", true, 1}} {
+		between   time.Duration // the bound of a middleware, if any
+	}{
+		{"waiting for a connection", false, 2, 0}, {"writing", true, 1, 0},
+		{"waiting for a connection, bounded below", false, 2, time.Second}, {"writing, bounded below", true, 1, time.Second},
+	} {
 		inBubble(t, test.name, func(t *testing.T) {
 			service := script(func(r *http.Request) (*http.Response, error) {
+				if test.between > 0 {
+					ctx, cancel := context.WithTimeout(r.Context(), test.between)
+					defer cancel()
+					r = r.WithContext(ctx)
+				}
 				trace := httptrace.ContextClientTrace(r.Context())
 				trace.GetConn("service.test:443")
 				if test.connected {
