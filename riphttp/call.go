@@ -168,7 +168,7 @@ func (c *call) begin(ctx context.Context, now time.Time, body io.ReadCloser) *ht
 		until = time.Time{} // when the caller's deadline passes, the caller's context says so
 	}
 	silence := c.t.readTimeout()
-	observed := trace != nil || !c.repeatable
+	observed := trace != nil || !c.repeatable || c.body.large // where it counts what went out
 	c.current = nil
 	if until.IsZero() && silence == 0 && !observed {
 		if first && !c.body.made {

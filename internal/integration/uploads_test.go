@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/riprap-go/riprap"
 	"github.com/riprap-go/riprap/riphttp"
@@ -74,6 +75,25 @@ func TestLargeUploadThatTheConnectionDoesNotSurviveIsSentTwiceAtMost(t *testing.
 			}
 			if got := sent.Load(); got > int64(len(content))*int64(test.sends) {
 				t.Errorf("POST read %d bytes of its body of %d", got, len(content))
+			}
+		})
+	}
+}
+
+// What breaks before the request can have begun costs nothing: no limit but that on attempts holds.
+func TestLargeUploadIsTriedAgainAsOftenAsOthersWhileTheHandshakeFails(t *testing.T) {
+	for name, script := range map[string][]step{"reset": {readSome(1), rst}, "cut off": {readSome(1), eof}} {
+		t.Run(name, func(t *testing.T) {
+			settles(t)
+			server := raw(t, script)
+			base := plain()
+			defer base.CloseIdleConnections()
+			req, read := upload(t, "PUT", "https://"+server.addr, "", noise(2<<20))
+			_, err := (&riphttp.Transport{Base: base, Policy: &riprap.Policy{
+				MaxAttempts: 3, Backoff: riprap.Backoff{Base: time.Nanosecond},
+			}}).RoundTrip(req)
+			if gaveUp, ok := errors.AsType[*riprap.Error](err); !ok || gaveUp.Attempts != 3 || read.Load() != 0 {
+				t.Errorf("PUT: %v with %d bytes read of the body, want three attempts and none", err, read.Load())
 			}
 		})
 	}
