@@ -3,6 +3,7 @@ package riprap_test
 import (
 	"fmt"
 	"math"
+	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -182,4 +183,19 @@ func stormTable() [][]string {
 		rows[3] = append(rows[3], recoveries(stormsUnderZeroBudgets()[i]))
 	}
 	return rows
+}
+
+// More worlds than a test has time for: no storm may outlast the horizon in any.
+func TestSoakStormEndsInEveryWorld(t *testing.T) {
+	if os.Getenv("RIPRAP_SOAK") == "" {
+		t.Skip("a long test: run make soak")
+	}
+	for _, n := range processCounts {
+		for seed, good := range storms(budgets(zeroBudget), n, 40) {
+			if _, ok := recovered(good); !ok {
+				t.Errorf("%d processes, world %d: the storm did not end within %v", n, seed, stormHorizon)
+			}
+		}
+		t.Logf("%d processes: done", n)
+	}
 }

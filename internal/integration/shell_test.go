@@ -45,7 +45,11 @@ func TestDocsSetUpCommandsRun(t *testing.T) {
 			func(prefix string) bool { return strings.HasPrefix(command, prefix) }) {
 			continue
 		}
-		if out, err := shell(t, 2*time.Minute, command); err != nil {
+		out, err := shell(t, 2*time.Minute, command)
+		for tries := 1; err != nil && strings.Contains(out, "too busy for a verdict") && tries < 4; tries++ {
+			out, err = shell(t, 2*time.Minute, command)
+		}
+		if err != nil {
 			t.Errorf("README.md says %s: %v\n%s", command, err, out)
 		}
 		ran++
