@@ -249,7 +249,7 @@ func (b *Budget) emptied(t, empty int64) (at, full int64) {
 	if empty == 0 {
 		return full, full
 	}
-	return max(empty, full), full
+	return min(max(empty, full), t), full // at most t: a clock that was set back must not leave a hole of years
 }
 
 func (b *Budget) inReserve(t int64) int {

@@ -1,6 +1,7 @@
 package riprap_test
 
 import (
+	"errors"
 	"math"
 	"testing"
 	"time"
@@ -308,5 +309,24 @@ func TestABudgetOutlastsItsCounters(t *testing.T) {
 		if got := b.Left(now); got != ratio {
 			t.Fatalf("after deposit %d Left = %d, want %d", i+1, got, ratio)
 		}
+	}
+}
+
+// Times without a monotonic clock, of a simulation or a stored message, may be set back.
+func TestABudgetFillsAgainAfterItsClockWasSetBack(t *testing.T) {
+	b := &riprap.Budget{}
+	late := noon.AddDate(1, 0, 0)
+	o := riprap.Operation{Policy: &riprap.Policy{Budget: b, MaxAttempts: -1}, Attempts: 1}
+	for {
+		if wait, _ := o.Next(late, errors.New("down")); wait == 0 {
+			break
+		}
+		o.Begin(late)
+	}
+	for range 100 {
+		deposit(b, noon)
+	}
+	if got, want := b.Left(noon), 20; got < want {
+		t.Errorf("after 100 successes a year before: %d left, want at least %d", got, want)
 	}
 }

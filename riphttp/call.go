@@ -186,6 +186,11 @@ func (c *call) begin(ctx context.Context, now time.Time, body io.ReadCloser) *ht
 	}
 	req := c.req.WithContext(ctx)
 	req.Body, req.GetBody = body, c.body.get
+	if !c.repeatable {
+		// On HTTP/2 a GetBody makes net/http repeat any request, also after a reset that proves nothing. Whether it may
+		// is the caller's to say, who may have set one.
+		req.GetBody = c.req.GetBody
+	}
 	if !first {
 		req.Header = c.req.Header.Clone() // whatever Base did to the headers of the attempt before
 	}

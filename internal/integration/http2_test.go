@@ -67,6 +67,21 @@ func TestStreamResetIsNoProofThatTheRequestWasNotProcessed(t *testing.T) {
 	}
 }
 
+// Net/http repeats what has a GetBody, on HTTP/2 after a PROTOCOL_ERROR too. A POST that came without one gets none.
+func TestPostWithoutKeyGetsNoGetBodyToBeRepeatedWith(t *testing.T) {
+	settles(t)
+	server := h2raw(t, func(s rawStream) { s.reset(http2.ErrCodeProtocol) })
+	c := callHTTP2(t)
+	req := request(t, "POST", server.url, "", io.MultiReader(strings.NewReader("order")))
+	req.ContentLength = 5 // small enough to be read in advance
+	if _, _, err := c.do(t, req); !errors.Is(err, riphttp.ErrOutcomeUnknown) {
+		t.Errorf("POST: %v, want ErrOutcomeUnknown", err)
+	}
+	if got := server.streams.Load(); got != 1 {
+		t.Errorf("POST was sent %d times, want once", got)
+	}
+}
+
 // These are repeated by net/http itself.
 func TestSendsTellsWhatTheTransportBelowRepeats(t *testing.T) {
 	for _, code := range []http2.ErrCode{http2.ErrCodeProtocol, http2.ErrCodeRefusedStream} {
@@ -128,11 +143,11 @@ func TestGoAway(t *testing.T) {
 			t.Errorf("Done event = %+v over %d connections, want one attempt, two sends, two connections", e, server.conns.Load())
 		}
 	})
-	t.Run("before the first stream, a POST works whose small body was read in advance", func(t *testing.T) {
+	t.Run("before the first stream, a POST with a key works whose small body was read in advance", func(t *testing.T) {
 		settles(t)
 		server := h2raw(t, goAway(0, http2.ErrCodeNo, func(rawStream) {}))
 		c := callHTTP2(t)
-		req := request(t, "POST", server.url, "", io.MultiReader(strings.NewReader("order")))
+		req := request(t, "POST", server.url, "key", io.MultiReader(strings.NewReader("order")))
 		req.ContentLength = 5
 		c.answer(t, req, 200, "hello")
 	})
