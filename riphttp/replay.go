@@ -23,6 +23,7 @@ type replay struct {
 	get   func() (io.ReadCloser, error) // for further ones, and for those that net/http makes by itself
 	again bool                          // the body can be sent again
 	large bool                          // sending it costs something
+	size  int64                         // as the request has it, above zero if it is known
 	begun bool
 	made  bool     // the reader last handed out is not the one that came with the request
 	watch *watched // the reader last handed out, if it can fail
@@ -30,7 +31,7 @@ type replay struct {
 
 // prepare looks at the body of a request and reads a small one that could not be sent again otherwise.
 func (r *replay) prepare(ctx context.Context, deadline time.Time, req *http.Request, limit int64) error {
-	r.get = req.GetBody
+	r.get, r.size = req.GetBody, req.ContentLength
 	r.large = req.ContentLength > largeUpload || req.ContentLength < 0 // unknown
 	switch {
 	case req.Body == nil || req.Body == http.NoBody || req.GetBody != nil:
@@ -91,15 +92,23 @@ func readLength(body io.Reader, length int64) ([]byte, error) {
 	n, err := io.CopyN(&content, body, length)
 	switch {
 	case err == io.EOF || err == io.ErrUnexpectedEOF:
-		return nil, fmt.Errorf("it ends after %d bytes, its ContentLength is %d: %w", n, length, io.ErrUnexpectedEOF)
+		return nil, tooShort(n, length)
 	case err != nil:
 		return nil, err
 	}
 	var more [1]byte
 	if extra, _ := io.ReadFull(body, more[:]); extra > 0 {
-		return nil, fmt.Errorf("it is longer than its ContentLength of %d", length)
+		return nil, tooLong(length)
 	}
 	return content.Bytes(), nil
+}
+
+func tooLong(size int64) error {
+	return fmt.Errorf("it is longer than its ContentLength of %d", size)
+}
+
+func tooShort(n, size int64) error {
+	return fmt.Errorf("it ends after %d bytes, its ContentLength is %d: %w", n, size, io.ErrUnexpectedEOF)
 }
 
 // next returns the body for another attempt, nil if the request has none.
@@ -112,8 +121,8 @@ func (r *replay) next() (io.ReadCloser, error) {
 		r.ready, r.made = body, true
 	}
 	r.begun, r.watch = true, nil
-	if body := r.ready; r.again && body != nil && body != http.NoBody && !inMemory(body) {
-		r.watch = &watched{ReadCloser: body}
+	if body := r.ready; r.again && body != nil && body != http.NoBody && !inMemory(body, r.size) {
+		r.watch = &watched{ReadCloser: body, size: r.size}
 		r.ready, r.made = r.watch, true
 		if _, ok := body.(io.WriterTo); ok {
 			r.ready = watchedWriterTo{r.watch}
@@ -146,9 +155,11 @@ func (r *replay) failed() error {
 // all of it.
 func (r *replay) unread(length int64) bool { return r.watch != nil && r.watch.given.Load() < length }
 
-// A watched reader remembers how much it gave and how it failed. What a Read returns that Base has ended with Close is no failure.
+// A watched reader remembers how much it gave and how it failed. To give more or less than the request says is a failure
+// too. What a Read returns that Base has ended with Close is none.
 type watched struct {
 	io.ReadCloser
+	size   int64 // above zero if it is known
 	given  atomic.Int64
 	closed atomic.Bool
 	err    atomic.Pointer[error]
@@ -157,10 +168,24 @@ type watched struct {
 func (w *watched) Read(p []byte) (int, error) {
 	n, err := w.ReadCloser.Read(p)
 	w.given.Add(int64(n))
-	if err != io.EOF {
-		w.note(err)
+	if err == io.EOF {
+		w.took(nil, true)
+	} else {
+		w.took(err, false)
 	}
 	return n, err
+}
+
+// took notes what is wrong after some of the body was taken, or all of it.
+func (w *watched) took(err error, all bool) {
+	switch given := w.given.Load(); {
+	case err != nil:
+	case w.size > 0 && given > w.size:
+		err = tooLong(w.size)
+	case all && given < w.size:
+		err = tooShort(given, w.size)
+	}
+	w.note(err)
 }
 
 func (w *watched) Close() error {
@@ -181,7 +206,7 @@ func (w watchedWriterTo) WriteTo(to io.Writer) (int64, error) {
 	sink := &sink{Writer: to, given: &w.given}
 	n, err := w.ReadCloser.(io.WriterTo).WriteTo(sink)
 	if !sink.failed {
-		w.note(err)
+		w.took(err, true)
 	}
 	return n, err
 }
@@ -200,16 +225,17 @@ func (s *sink) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// inMemory reports whether a body is one of the readers that http.NewRequest knows. They cannot fail, and net/http
-// sends them in one packet with the header as long as it sees what they are.
-func inMemory(body io.ReadCloser) bool {
+// inMemory reports whether a body is one of the readers that http.NewRequest knows and has the length that the request
+// says, above zero if it is known. They cannot fail, and net/http sends them in one packet with the header as long as
+// it sees what they are.
+func inMemory(body io.ReadCloser, size int64) bool {
 	v := reflect.ValueOf(body)
 	if t := v.Type(); t != nopCloser && t != nopCloserWriterTo {
 		return false
 	}
-	switch v.Field(0).Interface().(type) {
+	switch r := v.Field(0).Interface().(type) {
 	case *bytes.Reader, *bytes.Buffer, *strings.Reader:
-		return true
+		return size <= 0 || int64(r.(interface{ Len() int }).Len()) == size
 	}
 	return false
 }

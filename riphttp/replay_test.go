@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/riprap-go/riprap/internal/memhttp"
 	"github.com/riprap-go/riprap/riphttp"
 )
 
@@ -108,6 +109,33 @@ func TestBodyOfAnotherLengthThanSaidIsRefusedBeforeItIsSent(t *testing.T) {
 				t.Errorf("body closed %d times, want once", n)
 			}
 		})
+	}
+}
+
+// With GetBody nothing is read in advance: what the request says of its body is found wrong while it is sent.
+func TestBodyOfAnotherLengthThanSaidIsSentOnce(t *testing.T) {
+	for _, content := range []string{"short", "longer than it should be"} {
+		for name, open := range map[string]func() (io.ReadCloser, error){
+			"in memory": func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(content)), nil },
+			"read":      func() (io.ReadCloser, error) { return track(content), nil },
+		} {
+			inBubble(t, content+" "+name, func(t *testing.T) {
+				server := memhttp.Serve(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }))
+				var log events
+				client := &riphttp.Transport{Base: server.Transport(), Policy: traced(even(), &log)}
+				body, _ := open()
+				req := sizedTo(t, "PUT", memhttp.URL, body, 10)
+				req.GetBody = open
+				if _, err := roundTrip(t, client, req); err == nil || !strings.Contains(err.Error(), "10") {
+					t.Errorf("err = %v, want one that names the length of 10", err)
+				}
+				if e := log.ended(t); e.Attempts != 1 || e.Reason != nil {
+					t.Errorf("Done: %d attempts, reason %v, want one and none", e.Attempts, e.Reason)
+				}
+				client.CloseIdleConnections()
+				server.Stop()
+			})
+		}
 	}
 }
 

@@ -104,6 +104,36 @@ func TestSendsTellsWhatTheTransportBelowRepeats(t *testing.T) {
 	}
 }
 
+// net/http knows no limit here, since it begins to count anew with each connection. What bounds the attempt has to.
+func TestOnlyItsContextEndsWhatTheTransportBelowRepeats(t *testing.T) {
+	const enough = 20
+	for name, refuse := range map[string]func(rawStream){
+		"PROTOCOL_ERROR": func(s rawStream) { s.reset(http2.ErrCodeProtocol) },
+		"GOAWAY":         func(s rawStream) { s.WriteGoAway(0, http2.ErrCodeNo, nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			settles(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			server := h2raw(t, func(s rawStream) {
+				if s.n == enough {
+					cancel()
+					return
+				}
+				refuse(s)
+			})
+			c := callHTTP2(t)
+			_, _, err := c.do(t, request(t, "POST", server.url, "", strings.NewReader("order")).WithContext(ctx))
+			if !errors.Is(err, riphttp.ErrOutcomeUnknown) || !errors.Is(err, context.Canceled) {
+				t.Errorf("POST: %v, want ErrOutcomeUnknown and Canceled", err)
+			}
+			if e := c.last(t); e.Attempts != 1 || e.Sends != enough {
+				t.Errorf("Done event = %+v, want one attempt and %d sends", e, enough)
+			}
+		})
+	}
+}
+
 func TestBodyThatCannotBeSentAgainIsNotRepeatedAfterARefusedStream(t *testing.T) {
 	settles(t)
 	server := h2raw(t, func(s rawStream) { s.reset(http2.ErrCodeRefusedStream) })
