@@ -3,6 +3,7 @@ package riprap_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -163,16 +164,25 @@ func TestASuccessIsASuccessAlsoForACallerThatIsGone(t *testing.T) {
 	for name, p := range map[string]*riprap.Policy{
 		"without bounds": nil,
 		"with bounds":    {Timeout: time.Hour},
+		"with a trace":   {Trace: &riprap.Trace{}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithCancel(t.Context())
-			err := riprap.Do(ctx, p, func(context.Context) error {
-				cancel()
-				return nil
+		for attempt := 1; attempt <= 2; attempt++ { // the one that succeeds
+			t.Run(fmt.Sprint(name, ", attempt ", attempt), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					ctx, cancel := context.WithCancel(t.Context())
+					calls := 0
+					err := riprap.Do(ctx, p, func(context.Context) error {
+						if calls++; calls < attempt {
+							return errFlaky
+						}
+						cancel()
+						return nil
+					})
+					if err != nil {
+						t.Errorf("Do = %v, want nil", err)
+					}
+				})
 			})
-			if err != nil {
-				t.Errorf("Do = %v, want nil", err)
-			}
-		})
+		}
 	}
 }

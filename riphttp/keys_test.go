@@ -205,6 +205,20 @@ func TestKeyStaysWithTheOriginItWasMadeFor(t *testing.T) {
 	}
 }
 
+// http.Client never changes a method into one that needs a key. Other clients may, and the key was made for another request.
+func TestKeyIsNotForAnotherMethodOfTheSameOrigin(t *testing.T) {
+	for method, want := range map[string]string{"POST": "[k]", "PATCH": "[none]"} {
+		service := script(200)
+		first := newRequest(t, "POST", "http://a.test/", "pay", "Idempotency-Key", "k")
+		req := newRequest(t, method, "http://a.test/2", "pay")
+		req.Response = &http.Response{StatusCode: 307, Request: first}
+		wantAnswer(t, &riphttp.Transport{Base: service}, req, 200, "OK")
+		if got := fmt.Sprint(keysOf(service)); got != want {
+			t.Errorf("a POST led to a %s: keys %s, want %s", method, got, want)
+		}
+	}
+}
+
 func TestPostRedirectedToAnotherOriginIsSentThereOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		service := script(reply(307, "", "Location", "http://b.test/"), 503)
