@@ -3,6 +3,7 @@ package riprap_test
 import (
 	"context"
 	"errors"
+	"io"
 	"math"
 	"testing"
 	"testing/synctest"
@@ -240,6 +241,24 @@ func TestATimeoutBoundsAttemptsAndWaitsTogether(t *testing.T) {
 		}
 		if got := time.Since(begin); got != p.Timeout || !errors.Is(err, riprap.ErrDeadline) {
 			t.Errorf("Do = %v after %v, want ErrDeadline after %v", err, got, p.Timeout)
+		}
+	})
+}
+
+// A hook may be slow, and a machine may sleep: then the deadline passes while the operation waits.
+func TestNoAttemptBeginsAfterTheDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		p := &riprap.Policy{
+			Timeout: time.Minute,
+			Trace:   &riprap.Trace{Retry: func(context.Context, riprap.Event) { time.Sleep(time.Hour) }},
+		}
+		err := riprap.Do(t.Context(), p, func(context.Context) error {
+			calls++
+			return io.EOF
+		})
+		if calls != 1 || !errors.Is(err, riprap.ErrDeadline) || !errors.Is(err, io.EOF) {
+			t.Errorf("Do made %d attempts and returned %v, want one, ErrDeadline and EOF", calls, err)
 		}
 	})
 }

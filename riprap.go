@@ -203,10 +203,19 @@ func (d *driver) loop(ctx context.Context, op func(context.Context) error) error
 		case <-d.timer.C:
 		case <-ctx.Done():
 		}
-		if d.Policy.AttemptTimeout > 0 {
+		if d.Policy.AttemptTimeout > 0 || !d.Deadline.IsZero() {
 			d.now = time.Now()
 		}
+		if d.late(ctx) {
+			return d.Cancel(ErrDeadline, d.err)
+		}
 	}
+}
+
+// late reports whether the wait took until the deadline: a hook was slow, or the machine slept. The caller's own
+// deadline is for the caller's context to tell.
+func (d *driver) late(ctx context.Context) bool {
+	return !d.Deadline.IsZero() && !d.now.Before(d.Deadline) && ctx.Err() == nil
 }
 
 // bounded runs op in a context that ends at until, the zero Time for never. Only a bound that is strictly earlier than

@@ -81,6 +81,10 @@ func (c *call) run(ctx context.Context, req *http.Request) (*http.Response, erro
 		case wait > 0:
 			c.pause(ctx, wait, failure)
 			now = time.Now()
+			if !c.op.Deadline.IsZero() && !now.Before(c.op.Deadline) && gone(ctx, req) == nil {
+				// A hook was slow, or the machine slept.
+				return nil, c.giveUp(ctx, riprap.ErrDeadline, failure)
+			}
 		case c.resp != nil:
 			c.report(ctx, stop, failure)
 			c.current.carry(c.resp)

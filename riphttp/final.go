@@ -1,7 +1,6 @@
 package riphttp
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -21,7 +20,7 @@ func final(req *http.Request, err error) bool {
 			return true
 		}
 	}
-	for _, reason := range [...]error{http.ErrSchemeMismatch, http.ErrNotSupported, context.Canceled} {
+	for _, reason := range [...]error{http.ErrSchemeMismatch, http.ErrNotSupported} {
 		if errors.Is(err, reason) {
 			return true
 		}

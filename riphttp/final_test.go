@@ -39,7 +39,7 @@ func TestErrorsThatTimeDoesNotHealAreMetOnce(t *testing.T) {
 		{"alert", &net.OpError{Op: "remote error", Err: tls.AlertError(42)}, 1},
 		{"ECH refused", &tls.ECHRejectionError{}, 1},
 		{"not supported", http.ErrNotSupported, 1},
-		{"cancelled below", context.Canceled, 1},
+		{"cancelled below, while the caller is there", context.Canceled, 3},
 		{"a port that is none", &net.AddrError{Err: "invalid port", Addr: "99999"}, 1},
 		{"an address that is none", &net.ParseError{Type: "IP address", Text: "x"}, 1},
 		{"an address of another kind", net.InvalidAddrError("x"), 1},

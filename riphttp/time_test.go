@@ -317,3 +317,18 @@ type unhurried struct {
 }
 
 func (u unhurried) Deadline() (time.Time, bool) { return u.deadline, true }
+
+// A hook may be slow, and a machine may sleep: then the deadline passes while the call waits.
+func TestNoRequestIsSentAfterTheDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		service := script(errWire)
+		policy := even()
+		policy.Timeout = time.Minute
+		policy.Trace = &riprap.Trace{Retry: func(context.Context, riprap.Event) { time.Sleep(time.Hour) }}
+		_, err := roundTrip(t, &riphttp.Transport{Base: service, Policy: policy}, newRequest(t, "GET", serviceURL, nil))
+		wantCalls(t, service, 1)
+		if !errors.Is(err, riprap.ErrDeadline) || !errors.Is(err, errWire) {
+			t.Errorf("err = %v, want ErrDeadline and %v", err, errWire)
+		}
+	})
+}
