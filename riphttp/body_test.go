@@ -128,6 +128,7 @@ func TestFailureOfGetBodyComesBackWithTheFailureBefore(t *testing.T) {
 		inBubble(t, fmt.Sprint(failure), func(t *testing.T) {
 			service := script(failure)
 			req := newRequest(t, "PUT", serviceURL, stream("content"))
+			req.ContentLength = int64(len("content"))
 			calls := 0
 			req.GetBody = func() (io.ReadCloser, error) {
 				if calls++; calls > 1 {

@@ -71,6 +71,13 @@ func (c *call) run(ctx context.Context, req *http.Request) (*http.Response, erro
 		if err != nil {
 			return nil, c.giveUp(ctx, fmt.Errorf("the request body cannot be read again: %w", err), failure)
 		}
+		if c.op.Attempts > 0 || c.body.made { // to wait and to get the body takes time, more so if the machine slept
+			now = time.Now()
+			if !c.op.Deadline.IsZero() && !now.Before(c.op.Deadline) && gone(ctx, req) == nil {
+				c.body.close()
+				return nil, c.giveUp(ctx, riprap.ErrDeadline, failure)
+			}
+		}
 		failure = c.attempt(ctx, now, body)
 		if failure == nil {
 			return c.answer(ctx), nil
@@ -80,11 +87,6 @@ func (c *call) run(ctx context.Context, req *http.Request) (*http.Response, erro
 		switch {
 		case wait > 0:
 			c.pause(ctx, wait, failure)
-			now = time.Now()
-			if !c.op.Deadline.IsZero() && !now.Before(c.op.Deadline) && gone(ctx, req) == nil {
-				// A hook was slow, or the machine slept.
-				return nil, c.giveUp(ctx, riprap.ErrDeadline, failure)
-			}
 		case c.resp != nil:
 			c.report(ctx, stop, failure)
 			c.current.carry(c.resp)
@@ -184,7 +186,7 @@ func (c *call) begin(ctx context.Context, now time.Time, body io.ReadCloser) *ht
 			w = new(wire)
 			ctx = w.watch(ctx)
 		}
-		c.current = newExchange(ctx, now, until, silence, c.req)
+		c.current = newExchange(ctx, until, silence, c.req)
 		c.current.wire = w
 		ctx = &c.current.bound
 	}

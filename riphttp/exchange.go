@@ -39,13 +39,13 @@ var errStruck = errors.New("the attempt's timer struck")
 
 type nestedKey struct{}
 
-func newExchange(ctx context.Context, now, until time.Time, silence time.Duration, req *http.Request) *exchange {
+func newExchange(ctx context.Context, until time.Time, silence time.Duration, req *http.Request) *exchange {
 	x := &exchange{bound: bound{caller: ctx, until: until, req: req}, body: body{silence: silence}}
 	x.inner, x.cancel = context.WithCancelCause(ctx)
 	x.body.x = x
 	header := time.Duration(math.MaxInt64)
 	if !until.IsZero() {
-		header = until.Sub(now)
+		header = time.Until(until) // which is not what it was when the attempt began, if a hook was slow
 	}
 	x.timer = time.AfterFunc(header, x.strike)
 	return x

@@ -195,3 +195,36 @@ func (s *writerToStub) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	return response(200, ""), nil
 }
+
+// Many a reader knows only at its end that all was wrong: of a checksum, of a cipher.
+func TestReaderThatFailsAtItsEndFailsTheRequest(t *testing.T) {
+	errSum := errors.New("checksum")
+	for name, end := range map[string]io.Reader{
+		"behind the last byte": io.MultiReader(strings.NewReader("content"), iotest.ErrReader(errSum)),
+		"with the last byte":   iotest.DataErrReader(io.MultiReader(strings.NewReader("content"), iotest.ErrReader(errSum))),
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			service := script(200)
+			req := sized(t, "PUT", io.NopCloser(end), int64(len("content")))
+			_, err := roundTrip(t, &riphttp.Transport{Base: service}, req)
+			if !errors.Is(err, errSum) {
+				t.Errorf("err = %v, want %v", err, errSum)
+			}
+			wantCalls(t, service, 0)
+		})
+	}
+}
+
+// Net/http takes a length of zero beside a body for an unknown one.
+func TestUploadOfUnknownLengthThatBreaksIsSentTwiceAtMost(t *testing.T) {
+	for _, length := range []int64{0, -1} {
+		inBubble(t, fmt.Sprint(length), func(t *testing.T) {
+			service := script(errWire)
+			req := newRequest(t, "PUT", serviceURL, stream("content"))
+			req.ContentLength = length
+			req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(stream("content")), nil }
+			roundTrip(t, &riphttp.Transport{Base: service, Policy: even()}, req)
+			wantCalls(t, service, 2)
+		})
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"reflect"
 	"strings"
@@ -32,7 +33,8 @@ type replay struct {
 // prepare looks at the body of a request and reads a small one that could not be sent again otherwise.
 func (r *replay) prepare(ctx context.Context, deadline time.Time, req *http.Request, limit int64) error {
 	r.get, r.size = req.GetBody, req.ContentLength
-	r.large = req.ContentLength > largeUpload || req.ContentLength < 0 // unknown
+	unknown := req.ContentLength < 0 || req.ContentLength == 0 && req.Body != nil && req.Body != http.NoBody
+	r.large = req.ContentLength > largeUpload || unknown
 	switch {
 	case req.Body == nil || req.Body == http.NoBody || req.GetBody != nil:
 		r.again = true
@@ -89,16 +91,15 @@ func readAll(ctx context.Context, deadline time.Time, req *http.Request) ([]byte
 func readLength(body io.Reader, length int64) ([]byte, error) {
 	var content bytes.Buffer
 	content.Grow(int(min(length, defaultMaxReplay)) + bytes.MinRead)
-	n, err := io.CopyN(&content, body, length)
+	// A byte more than there should be, so that what the reader tells at its end is heard: many a check comes last.
+	n, err := content.ReadFrom(io.LimitReader(body, min(length, math.MaxInt64-1)+1))
 	switch {
-	case err == io.EOF || err == io.ErrUnexpectedEOF:
-		return nil, tooShort(n, length)
 	case err != nil:
 		return nil, err
-	}
-	var more [1]byte
-	if extra, _ := io.ReadFull(body, more[:]); extra > 0 {
+	case n > length:
 		return nil, tooLong(length)
+	case n < length:
+		return nil, tooShort(n, length)
 	}
 	return content.Bytes(), nil
 }

@@ -3,6 +3,7 @@ package riphttp_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"testing"
@@ -331,4 +332,61 @@ func TestNoRequestIsSentAfterTheDeadline(t *testing.T) {
 			t.Errorf("err = %v, want ErrDeadline and %v", err, errWire)
 		}
 	})
+}
+
+// A slowReader takes its time before it gives anything.
+type slowReader struct {
+	io.Reader
+	delay time.Duration
+}
+
+func (r *slowReader) Read(p []byte) (int, error) {
+	time.Sleep(r.delay)
+	r.delay = 0
+	return r.Reader.Read(p)
+}
+
+func TestTimeoutHoldsWhateverElseIsSlow(t *testing.T) {
+	const slow = 20 * time.Second
+	body := func() io.ReadCloser { return io.NopCloser(&slowReader{stream("content"), slow}) }
+	for _, test := range []struct {
+		name  string
+		step  any
+		setUp func(*http.Request, *riprap.Policy)
+	}{
+		{"the body that is read first", hang, func(req *http.Request, _ *riprap.Policy) { req.Body = body() }},
+		{"the Attempt hook", hang, func(_ *http.Request, p *riprap.Policy) {
+			p.Trace = &riprap.Trace{Attempt: func(context.Context, riprap.Event) context.Context {
+				time.Sleep(slow)
+				return nil
+			}}
+		}},
+		{"GetBody", errWire, func(req *http.Request, _ *riprap.Policy) {
+			req.GetBody = func() (io.ReadCloser, error) {
+				time.Sleep(slow)
+				return io.NopCloser(stream("content")), nil
+			}
+		}},
+	} {
+		inBubble(t, test.name, func(t *testing.T) {
+			start := time.Now()
+			service := script(test.step)
+			policy := &riprap.Policy{Timeout: 30 * time.Second, AttemptTimeout: -1, MaxAttempts: -1}
+			req := sized(t, "PUT", io.NopCloser(stream("content")), int64(len("content")))
+			test.setUp(req, policy)
+			_, err := roundTrip(t, &riphttp.Transport{Base: service, Policy: policy}, req)
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("err = %v, want DeadlineExceeded", err)
+			}
+			// GetBody itself cannot be interrupted.
+			if got := time.Since(start); got != policy.Timeout && test.name != "GetBody" {
+				t.Errorf("ended after %v, want %v", got, policy.Timeout)
+			}
+			for _, attempt := range service.sent {
+				if sent := attempt.begun.Sub(start); sent >= policy.Timeout {
+					t.Errorf("a request was sent after %v, want none after %v", sent, policy.Timeout)
+				}
+			}
+		})
+	}
 }
