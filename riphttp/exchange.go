@@ -114,13 +114,15 @@ func (x *exchange) carry(resp *http.Response) {
 		return
 	}
 	x.body.ReadCloser = resp.Body
+	if resp.StatusCode == http.StatusSwitchingProtocols { // both sides may be silent for as long as they like
+		x.body.silence = 0
+	}
 	switch stream, writable := resp.Body.(io.Writer); {
 	case resp.Body == http.NoBody:
 		x.body.finish(nil)
 	case !writable:
 		resp.Body = &x.body
-	default: // 101 Switching Protocols: both sides may be silent for as long as they like
-		x.body.silence = 0
+	default:
 		if half, ok := resp.Body.(interface{ CloseWrite() error }); ok {
 			resp.Body = halfCloser{upgraded{&x.body, stream}, half.CloseWrite}
 		} else {

@@ -19,7 +19,7 @@ import (
 	"github.com/riprap-go/riprap/riphttp"
 )
 
-// events sends lines with pauses before them, over HTTP/1.1 or HTTP/2, to a client with the given ReadTimeout.
+// readStream reads lines that come with pauses before them, over HTTP/1.1 or HTTP/2, with the given ReadTimeout.
 func readStream(t *testing.T, h2 bool, policy *riprap.Policy, readTimeout time.Duration, pauses ...time.Duration) (lines int, took time.Duration, err error) {
 	t.Helper()
 	server := memhttp.Serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -359,4 +359,42 @@ func TestHeaderInTimeLeavesTheBodyItsTime(t *testing.T) {
 			t.Errorf("it took %v, want 129s", took)
 		}
 	})
+}
+
+// A muteBody can be written to, and says nothing until its context ends.
+type muteBody struct {
+	io.Writer
+	ctx context.Context
+}
+
+func (b muteBody) Read([]byte) (int, error) {
+	<-b.ctx.Done()
+	return 0, b.ctx.Err()
+}
+
+func (muteBody) Close() error { return nil }
+
+// What exempts a body from the ReadTimeout is the protocol switch, not that it can be written to.
+func TestSilenceOfABodyThatCanBeWrittenToIsCutUnlessProtocolsWereSwitched(t *testing.T) {
+	for code, least := range map[int]time.Duration{200: 30 * time.Second, 101: time.Hour} {
+		inBubble(t, fmt.Sprint(code), func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			client := &riphttp.Transport{Base: roundTripper(func(r *http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: code, Body: muteBody{io.Discard, r.Context()}}, nil
+			})}
+			start := time.Now()
+			resp, err := client.RoundTrip(newRequest(t, "GET", serviceURL, nil).WithContext(ctx))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			if _, ok := resp.Body.(io.Writer); !ok {
+				t.Errorf("the body is a %T, want one to write to", resp.Body)
+			}
+			if _, err := resp.Body.Read(make([]byte, 1)); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != least {
+				t.Errorf("Read after %v: %v, want a timeout after %v", time.Since(start), err, least)
+			}
+		})
+	}
 }

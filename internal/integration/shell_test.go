@@ -62,7 +62,7 @@ func TestDocsSetUpCommandsRun(t *testing.T) {
 func TestReleaseDryRunServesEveryModuleAndChangesNothing(t *testing.T) {
 	const refs = "git for-each-ref; git rev-parse HEAD; git status --porcelain"
 	before, err := shell(t, time.Minute, refs)
-	if err != nil {
+	if err != nil && os.Getenv("CI") == "" {
 		t.Skipf("not a git checkout: %v\n%s", err, before)
 	}
 	out, err := shell(t, 5*time.Minute, "scripts/release v0.999.0 --dry-run")
