@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/riprap-go/riprap/cmd/riprap/internal/exit"
+	"github.com/riprap-go/riprap/cmd/riprap/internal/terminal"
 )
 
 // The callers that the demo can be asked for. With fewer, a second holds so few calls that luck decides; with more, a
@@ -67,7 +68,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return fmt.Errorf("riprap demo: %w", err)
 		}
 	} else {
-		out = r.text(look(stdout))
+		out = r.text(terminal.Look(stdout))
 	}
 	if _, err := io.WriteString(stdout, out); err != nil {
 		return fmt.Errorf("riprap demo: %w", err)

@@ -5,15 +5,15 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/riprap-go/riprap/cmd/riprap/internal/terminal"
 )
 
 // A progress says on stderr how far the demo is. A terminal gets a table that is drawn anew in place and goes away at
 // the end; anything else gets a line each second.
 type progress struct {
 	w        io.Writer
-	live     bool
-	width    int // columns
-	paint    palette
+	on       terminal.Screen
 	scenario scenario
 	lines    []string // the table's rows, one for each side
 	names    []string
@@ -21,8 +21,7 @@ type progress struct {
 }
 
 func newProgress(w io.Writer) *progress {
-	on := look(w)
-	return &progress{w: w, live: on.terminal, width: on.width, paint: on.palette}
+	return &progress{w: w, on: terminal.Look(w)}
 }
 
 // begin is called once, before the first side runs.
@@ -30,14 +29,14 @@ func (p *progress) begin(s scenario, sides []side) {
 	p.scenario = s
 	for _, d := range sides {
 		p.names = append(p.names, d.name)
-		p.lines = append(p.lines, pad(d.name, 8)+"to come")
+		p.lines = append(p.lines, terminal.Pad(d.name, 8)+"to come")
 	}
 	text := fmt.Sprintf("A service that can answer %.0f requests a second, %d callers who make %.0f calls a second. About %.0f s.",
 		s.capacity(), s.Callers, s.rate(), (time.Duration(len(sides)) * s.Length).Seconds())
-	for _, line := range wrap(text, p.width) {
+	for _, line := range terminal.Wrap(text, p.on.Width) {
 		fmt.Fprintln(p.w, line)
 	}
-	if !p.live {
+	if !p.on.Terminal {
 		fmt.Fprintln(p.w, p.head())
 	}
 }
@@ -45,7 +44,7 @@ func (p *progress) begin(s scenario, sides []side) {
 // show follows the tally of a side until the function that it returns is called.
 func (p *progress) show(name string, t *tally) (done func()) {
 	every := time.Second
-	if p.live {
+	if p.on.Terminal {
 		every = 2 * step
 	}
 	stop, stopped := make(chan struct{}), make(chan struct{})
@@ -73,7 +72,7 @@ func (p *progress) show(name string, t *tally) (done func()) {
 
 func (p *progress) update(name string, b series) {
 	line := p.status(name, b)
-	if !p.live {
+	if !p.on.Terminal {
 		fmt.Fprintln(p.w, line)
 		return
 	}
@@ -83,7 +82,7 @@ func (p *progress) update(name string, b series) {
 		}
 	}
 	p.erase()
-	fmt.Fprintln(p.w, p.paint.quiet(p.head()))
+	fmt.Fprintln(p.w, p.on.Palette.Quiet(p.head()))
 	for _, line := range p.lines {
 		fmt.Fprintln(p.w, line)
 	}
@@ -103,7 +102,7 @@ func (p *progress) erase() {
 func (p *progress) end() { p.erase() }
 
 // short reports whether there is no room for the service's state beside the figures.
-func (p *progress) short() bool { return p.width < usual }
+func (p *progress) short() bool { return p.on.Width < terminal.Usual }
 
 func (p *progress) head() string {
 	const figures = "            time    sent/s  retries/s  answers/s  waiting"
@@ -118,11 +117,11 @@ func (p *progress) status(name string, b series) string {
 	n := len(b)
 	last := func(e event) int { return b.sum(e, n-index(time.Second), n) }
 	sent := fmt.Sprintf("%8d", last(arrived)+last(refused))
-	retries := p.paint.retries(fmt.Sprintf("%9d", last(retried)))
-	answers := p.paint.good(fmt.Sprintf("%9d", last(answered)))
+	retries := p.on.Palette.Retries(fmt.Sprintf("%9d", last(retried)))
+	answers := p.on.Palette.Good(fmt.Sprintf("%9d", last(answered)))
 	waiting := fmt.Sprintf("%7d", b.highest(longest, n-index(time.Second), n))
 	at := time.Duration(n) * step
-	row := strings.Join([]string{pad(name, 8) + left(seconds(at), 8), sent, retries, answers, waiting}, "  ")
+	row := strings.Join([]string{terminal.Pad(name, 8) + terminal.Left(seconds(at), 8), sent, retries, answers, waiting}, "  ")
 	if p.short() {
 		return row
 	}

@@ -2,12 +2,13 @@ package demo
 
 import (
 	"bytes"
-	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 	"unicode/utf8"
+
+	"github.com/riprap-go/riprap/cmd/riprap/internal/terminal"
 )
 
 func TestProgressIsALineASecondAwayFromATerminal(t *testing.T) {
@@ -54,7 +55,7 @@ func TestProgressOnATerminalTakesItselfAway(t *testing.T) {
 	var out bytes.Buffer
 	s := standard(300)
 	p := newProgress(&out)
-	p.live = true
+	p.on.Terminal = true
 	p.begin(s, sides)
 	b := steady(s)
 	p.update("naive", b[:10])
@@ -77,12 +78,12 @@ func TestProgressFitsIntoANarrowTerminal(t *testing.T) {
 		var out bytes.Buffer
 		s := standard(300)
 		p := newProgress(&out)
-		p.live, p.width = live, narrow
+		p.on.Terminal, p.on.Width = live, terminal.Narrowest
 		p.begin(s, sides)
 		p.update("naive", steady(s)[:73]) // in the fault with the longest name
 		for line := range strings.Lines(out.String()) {
-			if n := utf8.RuneCountInString(strings.TrimSpace(line)); n > narrow {
-				t.Errorf("live %v, %d columns: got a line of %d: %q", live, narrow, n, line)
+			if n := utf8.RuneCountInString(strings.TrimSpace(line)); n > terminal.Narrowest {
+				t.Errorf("live %v, %d columns: got a line of %d: %q", live, terminal.Narrowest, n, line)
 			}
 		}
 	}
@@ -97,20 +98,5 @@ func TestTheStateOfTheServiceIsNamed(t *testing.T) {
 		if got := s.state(at); got != want {
 			t.Errorf("state(%v) = %q, want %q", at, got, want)
 		}
-	}
-}
-
-func TestWhatIsNoTerminalGetsNoColors(t *testing.T) {
-	f, err := os.Create(t.TempDir() + "/out")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if on := look(f); on.terminal || bool(on.palette) || on.width != usual {
-		t.Errorf("look at a file: got %+v, want %d columns without colors", on, usual)
-	}
-	var b bytes.Buffer
-	if on := look(&b); on.terminal || bool(on.palette) || on.width != usual {
-		t.Errorf("look at a buffer: got %+v, want %d columns without colors", on, usual)
 	}
 }

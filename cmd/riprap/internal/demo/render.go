@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/riprap-go/riprap/cmd/riprap/internal/terminal"
 )
 
 const (
@@ -16,11 +16,11 @@ const (
 )
 
 // text is the report for people: the verdict, the picture that shows it, the figures, and how they came about.
-func (r report) text(on screen) string {
+func (r report) text(on terminal.Screen) string {
 	var b strings.Builder
-	width, p := on.width, on.palette
-	for _, line := range wrap(r.verdict(), width) {
-		fmt.Fprintln(&b, p.strong(line))
+	width, p := on.Width, on.Palette
+	for _, line := range terminal.Wrap(r.verdict(), width) {
+		fmt.Fprintln(&b, p.Strong(line))
 	}
 	if len(r.Sides) == 0 {
 		return b.String()
@@ -30,8 +30,8 @@ func (r report) text(on screen) string {
 	fmt.Fprintln(&b)
 	r.table(&b, p)
 	fmt.Fprintln(&b)
-	for _, line := range wrap(r.method(), width) {
-		fmt.Fprintln(&b, p.quiet(line))
+	for _, line := range terminal.Wrap(r.method(), width) {
+		fmt.Fprintln(&b, p.Quiet(line))
 	}
 	return b.String()
 }
@@ -44,7 +44,7 @@ func (r report) verdict() string {
 	}
 	naive, riprap := r.Sides[0].Figures, r.Sides[1].Figures
 	answers := fmt.Sprintf(" Answered in time: %s of the calls with riprap, %s with the naive loop.",
-		percent(riprap.AnsweredShare), percent(naive.AnsweredShare))
+		terminal.Percent(riprap.AnsweredShare), terminal.Percent(naive.AnsweredShare))
 	if !riprap.Recovered && riprap.Late > busy {
 		return fmt.Sprintf("This machine was too busy for a verdict: it made calls up to %s late.", seconds(riprap.Late)) + answers
 	}
@@ -54,7 +54,7 @@ func (r report) verdict() string {
 	switch {
 	case !riprap.Recovered:
 		return fmt.Sprintf("With riprap the service did not recover in this run: of the calls made in the last seconds %s were answered, %s would be healthy.",
-			percent(riprap.EndShare), percent(healthy)) + answers
+			terminal.Percent(riprap.EndShare), terminal.Percent(healthy)) + answers
 	case naive.Recovered:
 		return fmt.Sprintf("The service recovered on both sides of this run: with riprap %s, with the naive loop %s.",
 			after(riprap.HealthyAfter), after(naive.HealthyAfter)) + answers
@@ -74,23 +74,23 @@ func after(d time.Duration) string {
 }
 
 // picture draws the retries and the answers of each side over time, all sides on one scale.
-func (r report) picture(b *strings.Builder, width int, p palette) {
-	s := newStrip(index(r.Scenario.Length), width-gutter)
+func (r report) picture(b *strings.Builder, width int, p terminal.Palette) {
+	s := terminal.Strip{Bins: index(r.Scenario.Length), Width: width - gutter}
 	retries := 0
 	for _, o := range r.Sides {
 		retries = max(retries, slices.Max(append(o.Series.each(retried), 0)))
 	}
 	capacity := int(math.Round(r.Scenario.capacity() * step.Seconds()))
 	caption := fmt.Sprintf("Retries in 100 ms, both sides on one scale (full height: %d), and calls answered (full height: %d, the capacity).", retries, capacity)
-	if s.perCol > 1 {
-		caption += fmt.Sprintf(" A column shows the highest of %d.", s.perCol)
+	if n := s.PerColumn(); n > 1 {
+		caption += fmt.Sprintf(" A column shows the highest of %d.", n)
 	}
-	for _, line := range wrap(caption, width) {
+	for _, line := range terminal.Wrap(caption, width) {
 		fmt.Fprintln(b, line)
 	}
 	for _, o := range r.Sides {
 		fmt.Fprintln(b)
-		for i, line := range s.bars(o.Series.each(retried), retries, height) {
+		for i, line := range terminal.Bars(s, o.Series.each(retried), retries, height) {
 			name := ""
 			switch i {
 			case 0:
@@ -98,53 +98,53 @@ func (r report) picture(b *strings.Builder, width int, p palette) {
 			case height - 1:
 				name = "retries"
 			}
-			row(b, name, p.retries(strings.TrimRight(line, " ")))
+			row(b, name, p.Retries(strings.TrimRight(line, " ")))
 		}
-		row(b, "answers", p.good(strings.TrimRight(s.bars(o.Series.each(answered), capacity, 1)[0], " ")))
+		row(b, "answers", p.Good(strings.TrimRight(terminal.Bars(s, o.Series.each(answered), capacity, 1)[0], " ")))
 	}
 	reached := r.Scenario.Faults
 	for len(reached) > 0 && reached[len(reached)-1].From >= r.Sides[0].Figures.Elapsed {
 		reached = reached[:len(reached)-1]
 	}
-	spans, names := s.faults(reached)
+	spans, names := underline(s, reached)
 	row(b, "faults", spans)
 	row(b, "", names)
-	row(b, "time", p.quiet(s.axis()))
+	row(b, "time", p.Quiet(axis(s)))
 }
 
 func row(b *strings.Builder, name, line string) {
-	fmt.Fprintln(b, strings.TrimRight(pad(name, gutter)+line, " "))
+	fmt.Fprintln(b, strings.TrimRight(terminal.Pad(name, gutter)+line, " "))
 }
 
 // table lists the figures, a column for each side.
-func (r report) table(b *strings.Builder, p palette) {
+func (r report) table(b *strings.Builder, p terminal.Palette) {
 	const recovered = "healthy after outage"
 	const first, column = 24, 18 // as wide as the narrowest screen
 	lines := []struct {
 		name  string
 		value func(figures) string
 	}{
-		{"answered in time", func(f figures) string { return percent(f.AnsweredShare) }},
+		{"answered in time", func(f figures) string { return terminal.Percent(f.AnsweredShare) }},
 		{recovered, figures.recovery},
-		{"answered at the end", func(f figures) string { return ifWhole(f, percent(f.EndShare)) }},
+		{"answered at the end", func(f figures) string { return ifWhole(f, terminal.Percent(f.EndShare)) }},
 		{"load at worst", func(f figures) string { return fmt.Sprintf("%.1f × capacity", f.WorstLoad) }},
 		{"requests sent per call", func(f figures) string { return fmt.Sprintf("%.2f", f.SentPerCall) }},
-		{"work for callers gone", func(f figures) string { return percent(f.WastedShare) }},
+		{"work for callers gone", func(f figures) string { return terminal.Percent(f.WastedShare) }},
 	}
-	line := pad("", first)
+	line := terminal.Pad("", first)
 	for _, o := range r.Sides {
-		line += left(o.Name, column)
+		line += terminal.Left(o.Name, column)
 	}
 	fmt.Fprintln(b, line)
 	for _, l := range lines {
-		line := pad(l.name, first)
+		line := terminal.Pad(l.name, first)
 		for _, o := range r.Sides {
-			cell := left(l.value(o.Figures), column)
+			cell := terminal.Left(l.value(o.Figures), column)
 			if l.name == recovered && o.Figures.Whole {
 				if o.Figures.Recovered {
-					cell = p.good(cell)
+					cell = p.Good(cell)
 				} else {
-					cell = p.bad(cell)
+					cell = p.Bad(cell)
 				}
 			}
 			line += cell
@@ -196,51 +196,4 @@ func (r report) method() string {
 
 func seconds(d time.Duration) string {
 	return fmt.Sprintf("%.1f s", d.Seconds())
-}
-
-// percent rounds, but says 0 % and 100 % only if they are exact.
-func percent(share float64) string {
-	switch p := 100 * share; {
-	case p > 0 && p < 1:
-		return "under 1 %"
-	case p > 99 && p < 100:
-		return "over 99 %"
-	default:
-		return fmt.Sprintf("%.0f %%", math.Round(p))
-	}
-}
-
-// pad fills s with blanks up to n columns.
-func pad(s string, n int) string {
-	return s + strings.Repeat(" ", max(0, n-utf8.RuneCountInString(s)))
-}
-
-// left puts blanks before s up to n columns.
-func left(s string, n int) string {
-	return strings.Repeat(" ", max(0, n-utf8.RuneCountInString(s))) + s
-}
-
-// wrap breaks text into lines of at most width columns, at blanks, and keeps a number with its unit.
-func wrap(text string, width int) []string {
-	var words []string
-	for i, word := range strings.Fields(text) {
-		if last := len(words) - 1; i > 0 && unicode.IsDigit(rune(words[last][len(words[last])-1])) {
-			words[last] += " " + word
-			continue
-		}
-		words = append(words, word)
-	}
-	var lines []string
-	line := ""
-	for _, word := range words {
-		switch {
-		case line == "":
-			line = word
-		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width:
-			lines, line = append(lines, line), word
-		default:
-			line += " " + word
-		}
-	}
-	return append(lines, line)
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/riprap-go/riprap/cmd/riprap/internal/terminal"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -42,19 +44,19 @@ func example() report {
 }
 
 func TestTheReportForPeople(t *testing.T) {
-	for name, on := range map[string]screen{
-		"60 columns":             {width: 60},
-		"80 columns":             {width: 80},
-		"120 columns":            {width: 120},
-		"80 columns with colors": {width: 80, palette: true},
+	for name, on := range map[string]terminal.Screen{
+		"60 columns":             {Width: 60},
+		"80 columns":             {Width: 80},
+		"120 columns":            {Width: 120},
+		"80 columns with colors": {Width: 80, Palette: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := example().text(on)
 			golden(t, strings.ReplaceAll(name, " ", "-")+".txt", got)
 			for line := range strings.Lines(got) {
 				line = strings.TrimSuffix(line, "\n")
-				if n := utf8.RuneCountInString(line); n > on.width && !bool(on.palette) {
-					t.Errorf("%d columns: got a line of %d: %q", on.width, n, line)
+				if n := utf8.RuneCountInString(line); n > on.Width && !bool(on.Palette) {
+					t.Errorf("%d columns: got a line of %d: %q", on.Width, n, line)
 				}
 				if strings.HasSuffix(line, " ") {
 					t.Errorf("got a line that ends in blanks: %q", line)
@@ -83,7 +85,7 @@ func golden(t *testing.T, name, got string) {
 }
 
 func TestColorsSayNothingThatTheTextDoesNot(t *testing.T) {
-	colored := example().text(screen{width: 80, palette: true})
+	colored := example().text(terminal.Screen{Width: 80, Palette: true})
 	if !strings.Contains(colored, "\x1b[") {
 		t.Fatal("with colors: got none")
 	}
@@ -95,7 +97,7 @@ func TestColorsSayNothingThatTheTextDoesNot(t *testing.T) {
 		}
 		plain = plain[:start] + plain[start+strings.Index(plain[start:], "m")+1:]
 	}
-	if want := example().text(screen{width: 80}); plain != want {
+	if want := example().text(terminal.Screen{Width: 80}); plain != want {
 		t.Errorf("colors taken away: got\n%s\nwant\n%s", plain, want)
 	}
 }
@@ -157,52 +159,13 @@ func TestTheVerdictSaysWhatWasMeasured(t *testing.T) {
 	}
 }
 
-func TestASharePastRoundingIsNotCalledWhole(t *testing.T) {
-	for share, want := range map[float64]string{0: "0 %", 0.001: "under 1 %", 0.305: "31 %", 0.954: "95 %", 0.996: "over 99 %", 1: "100 %"} {
-		if got := percent(share); got != want {
-			t.Errorf("percent(%v) = %q, want %q", share, got, want)
-		}
-	}
-}
-
-func TestASpikeOfOneBinStandsInItsColumn(t *testing.T) {
-	values := make([]int, 110)
-	values[31], values[60] = 80, 1
-	for _, width := range []int{51, 71, 111, 110, 200} {
-		s := newStrip(len(values), width)
-		if s.columns > width {
-			t.Errorf("%d columns: got a strip of %d", width, s.columns)
-		}
-		lines := s.bars(values, 80, 2)
-		for row, line := range lines {
-			if r := []rune(line)[s.column(31)]; r != '█' {
-				t.Errorf("%d columns, row %d: got %q for the highest value, want a full block", width, row, r)
-			}
-		}
-		if top, bottom := []rune(lines[0])[s.column(60)], []rune(lines[1])[s.column(60)]; top != ' ' || bottom != '▁' {
-			t.Errorf("%d columns: got %q over %q for a single retry, want the lowest block alone", width, top, bottom)
-		}
-		if r := []rune(lines[1])[0]; r != ' ' {
-			t.Errorf("%d columns: got %q for no retry, want a blank", width, r)
-		}
-	}
-}
-
-func TestAPictureOfARunThatWasStoppedKeepsTheScaleOfTime(t *testing.T) {
-	s := newStrip(110, 71)
-	line := s.bars([]int{5, 5, 5, 5}, 5, 1)[0]
-	if want := "██" + strings.Repeat(" ", s.columns-2); line != want {
-		t.Errorf("bars of four bins: got %q, want %q", line, want)
-	}
-}
-
 func TestAPictureOfARunThatWasStoppedShowsNoFaultThatDidNotHappen(t *testing.T) {
 	for bins, want := range map[int]string{15: "", 30: "outage", 75: "outage 429"} {
 		r := example()
 		r.Sides = r.Sides[:1]
 		r.Sides[0].Series = r.Sides[0].Series[:bins]
 		r.Sides[0].Figures = measure(r.Scenario, r.Sides[0].Series)
-		_, rest, _ := strings.Cut(r.text(screen{width: 80}), "\nfaults")
+		_, rest, _ := strings.Cut(r.text(terminal.Screen{Width: 80}), "\nfaults")
 		names, _, _ := strings.Cut(rest, "\ntime")
 		got := strings.Join(strings.Fields(strings.ReplaceAll(names, "━", "")), " ")
 		if got != want {
