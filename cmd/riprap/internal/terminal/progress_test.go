@@ -184,7 +184,7 @@ func TestWorkWithoutStepsHasABarToo(t *testing.T) {
 func TestTheRestIsNamedInItsUnit(t *testing.T) {
 	for seconds, want := range map[float64]string{
 		0.001: "about 1 s left", 1.5: "about 2 s left", 99: "about 99 s left", 99.5: "about 2 min left",
-		120: "about 2 min left", 99 * 60: "about 99 min left", 100 * 60: "about 2 h left", 1e6: "about 278 h left",
+		120: "about 2 min left", 130: "about 3 min left", 99 * 60: "about 99 min left", 100 * 60: "about 2 h left", 7300: "about 3 h left", 1e6: "about 278 h left",
 	} {
 		if got := remaining(seconds); got != want {
 			t.Errorf("remaining(%v) = %q, want %q", seconds, got, want)

@@ -35,6 +35,13 @@ riprap              100 %  1.08  ▁
 	}
 }
 
+func TestTheFurtherLinesOfACellFitWithTheirIndent(t *testing.T) {
+	table := Table{Rows: [][]string{{"hangs at 10", "1"}}}
+	if got, want := table.Text(Screen{Width: 9}), "hangs  1\n  at\n  10\n"; got != want {
+		t.Errorf("in 9 columns: got %q, want %q", got, want)
+	}
+}
+
 func TestATableIsNotNarrowerThanItsWords(t *testing.T) {
 	want := `
 policy       answered  load  retries

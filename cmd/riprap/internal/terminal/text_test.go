@@ -79,7 +79,7 @@ func FuzzWrapKeepsEveryWordAndItsWidth(f *testing.F) {
 }
 
 func TestASharePastRoundingIsNotCalledWhole(t *testing.T) {
-	for share, want := range map[float64]string{0: "0 %", 0.001: "under 1 %", 0.305: "31 %", 0.954: "95 %", 0.996: "over 99 %", 1: "100 %", 2.5: "250 %"} {
+	for share, want := range map[float64]string{0: "0 %", 0.001: "under 1 %", 0.009: "under 1 %", 0.305: "31 %", 0.954: "95 %", 0.991: "over 99 %", 0.996: "over 99 %", 1: "100 %", 2.5: "250 %"} {
 		if got := Percent(share); got != want {
 			t.Errorf("Percent(%v) = %q, want %q", share, got, want)
 		}
