@@ -1,0 +1,244 @@
+package lab
+
+import (
+	"time"
+
+	"github.com/riprap-go/riprap"
+	"github.com/riprap-go/riprap/cmd/riprap/internal/lab/rival"
+	"github.com/riprap-go/riprap/cmd/riprap/internal/lab/sim"
+)
+
+// A study is a scenario with those who run in it and what to say about them.
+type study struct {
+	sim.Scenario
+	seeds      int // simulations of each candidate, unless asked otherwise
+	candidates []sim.Candidate
+	columns    []column
+}
+
+const (
+	ms = time.Millisecond
+	s  = time.Second
+)
+
+// studies is what the lab knows. A new scenario is one more entry, and a test of what it shows.
+var studies = []study{
+	{
+		Scenario: sim.Scenario{
+			Name:     "contention",
+			About:    "clients that all want to change the same row at once, and try until they have",
+			Arrivals: sim.Arrivals{Clients: 100, Once: true},
+			Network:  sim.Spread{Kind: sim.Normal, Mean: 10 * ms, SD: 2 * ms},
+			Services: []sim.Service{{Kind: sim.Row}},
+			Step:     100 * ms,
+		},
+		seeds:      100,
+		candidates: contenders,
+		columns:    []column{attempts, completion, answered, picture},
+	},
+	{
+		Scenario: sim.Scenario{
+			Name:     "outage",
+			About:    "a queue that serves 300/s, and a network that holds all for ten seconds and then delivers it",
+			Arrivals: sim.Arrivals{Rate: 280},
+			Timeout:  s,
+			Services: []sim.Service{{Kind: sim.Queue, Work: sim.Spread{Kind: sim.Exponential, Mean: s / 300}}},
+			Triggers: []sim.Trigger{{Kind: sim.Cut, From: 60 * s, For: 10 * s}},
+			Length:   600 * s,
+		},
+		seeds:      8,
+		candidates: outageCandidates,
+		columns:    storm,
+	},
+	{
+		Scenario:   crowded("collapse", "a service that is the slower the more it does, and five seconds with twice the calls", sim.Spike, 5*s),
+		seeds:      200,
+		candidates: collapseCandidates,
+		columns:    storm,
+	},
+	{
+		Scenario:   crowded("ramp", "the same service, and calls that rise to twice as many and fall again", sim.Ramp, 50*s),
+		seeds:      200,
+		candidates: collapseCandidates,
+		columns:    storm,
+	},
+	{
+		Scenario: sim.Scenario{
+			Name:      "flaky",
+			About:     "a service whose attempts fail at random, whatever the load",
+			Arrivals:  sim.Arrivals{Rate: 1000},
+			Network:   sim.Spread{Kind: sim.Exponential, Mean: 10 * ms},
+			Services:  []sim.Service{{Kind: sim.Coin, Fails: 0.1}},
+			Length:    20 * s,
+			Processes: 100,
+		},
+		seeds:      10,
+		candidates: flakyCandidates,
+		columns:    []column{answered, amplification, picture},
+	},
+	{
+		Scenario: sim.Scenario{
+			Name:     "layers",
+			About:    "client, A, B and C, each of which retries, and C down for a minute",
+			Arrivals: sim.Arrivals{Rate: 20},
+			Timeout:  10 * s,
+			Services: []sim.Service{{Kind: sim.Relay}, {Kind: sim.Relay},
+				{Kind: sim.Queue, Workers: 20, Work: sim.Spread{Kind: sim.Exponential, Mean: 100 * ms}}},
+			Triggers: []sim.Trigger{{Kind: sim.Down, From: 60 * s, For: 60 * s}},
+			Length:   240 * s,
+		},
+		seeds:      20,
+		candidates: layersCandidates,
+		columns:    append([]column{duringFault}, storm...),
+	},
+	{
+		Scenario: sim.Scenario{
+			Name:     "threads",
+			About:    "a server of 1000 threads without a queue, and one request in twenty that never ends",
+			Arrivals: sim.Arrivals{Rate: 1000},
+			Timeout:  100 * s,
+			Services: []sim.Service{{Kind: sim.Queue, Workers: 1000, Work: sim.Spread{Mean: 100 * ms}, Hangs: 0.05,
+				Admission: sim.Admission{Room: -1}}},
+			Length: 600 * s,
+		},
+		seeds:      4,
+		candidates: threadsCandidates,
+		columns:    []column{admitted, answered, amplification, picture},
+	},
+}
+
+// crowded is a service that does everything at once, with 40 calls a second and a trigger that doubles them.
+func crowded(name, about string, kind sim.TriggerKind, length time.Duration) sim.Scenario {
+	from := 25*s - length
+	if kind == sim.Ramp {
+		from = 25*s - length/2
+	}
+	return sim.Scenario{
+		Name:     name,
+		About:    about,
+		Arrivals: sim.Arrivals{Rate: 40},
+		Network:  sim.Spread{Kind: sim.Exponential, Mean: 100 * ms},
+		Timeout:  3 * s,
+		Services: []sim.Service{{Kind: sim.Crowd, Base: s, Each: 10 * ms}},
+		Triggers: []sim.Trigger{{Kind: kind, From: from, For: length, Factor: 2}},
+		Length:   200 * s,
+	}
+}
+
+// attempts returns a policy of so many attempts with the waits of a Backoff.
+func policy(attempts int, b riprap.Backoff) riprap.Policy {
+	return riprap.Policy{MaxAttempts: attempts, Backoff: b}
+}
+
+// atOnce is what a loop without a wait does. A wait of riprap's is never zero: this is a nanosecond.
+var atOnce = riprap.Backoff{Base: 1, Max: 1}
+
+// ours is riprap as it comes: the zero Policy, and a Budget.
+var ours = sim.Candidate{Name: "riprap", About: "the default policy: 4 attempts, full jitter from 500 ms, budget", Budget: &sim.Budget{}}
+
+// one never tries again.
+var one = sim.Candidate{Name: "no-retries", About: "one attempt", Policy: policy(1, atOnce)}
+
+// naive tries again at once.
+func naive(attempts int, name string) sim.Candidate {
+	return sim.Candidate{Name: name, About: "at once, until the last attempt", Policy: policy(attempts, atOnce)}
+}
+
+// limited is the naive loop with what another library limits its retries by.
+func limited(name, about string, attempts int, r func() sim.Rival) sim.Candidate {
+	return sim.Candidate{Name: name, About: about, Policy: policy(attempts, atOnce), Rival: r}
+}
+
+// served is the naive loop with another way to serve.
+func served(name, about string, attempts int, a sim.Admission) sim.Candidate {
+	return sim.Candidate{Name: name, About: about, Policy: policy(attempts, atOnce), Admission: &a}
+}
+
+var contenders = func() []sim.Candidate {
+	backoff := func(name, about string, base time.Duration, j riprap.Jitter) sim.Candidate {
+		return sim.Candidate{Name: name, About: about, Policy: policy(-1, riprap.Backoff{Base: base, Max: 2 * s, Jitter: j})}
+	}
+	clipped := backoff("clipped", "decorrelated jitter as first published, clipped at 2 s", 5*ms, riprap.Decorrelated)
+	clipped.Rival = func() sim.Rival { return &rival.Clipped{Base: 5 * ms, Max: 2 * s} }
+	return []sim.Candidate{
+		naive(-1, "none"),
+		backoff("exponential", "10 ms, 20 ms … 2 s, without jitter", 10*ms, riprap.None),
+		backoff("equal", "equal jitter below that", 10*ms, riprap.Equal),
+		backoff("full", "full jitter below that", 10*ms, riprap.Full),
+		backoff("decorrelated", "riprap's decorrelated jitter, 5 ms to 2 s", 5*ms, riprap.Decorrelated),
+		clipped,
+		ours,
+	}
+}()
+
+func successBucket(ratio, size float64) func() sim.Rival {
+	return func() sim.Rival { return &rival.Bucket{PerSuccess: ratio, Size: size, Tokens: size} }
+}
+
+func callBucket(ratio, size float64) func() sim.Rival {
+	return func() sim.Rival { return &rival.Bucket{PerCall: ratio, Size: size, Tokens: size} }
+}
+
+// late is what lets a service drop an attempt of which nobody will see the answer.
+var margin = sim.Admission{Drop: true, Margin: 20 * ms}
+
+var outageCandidates = []sim.Candidate{
+	one,
+	naive(2, "at-once-2"),
+	naive(4, "at-once"),
+	{Name: "jitter-100ms", About: "full jitter from 100 ms to 20 s, no budget", Policy: policy(4, riprap.Backoff{Base: 100 * ms, Max: 20 * s})},
+	{Name: "jitter-1s", About: "full jitter from 1 s to 20 s, no budget", Policy: policy(4, riprap.Backoff{Base: s, Max: 20 * s})},
+	ours,
+	{Name: "riprap-deadline", About: "the default policy, and the service drops what is late", Budget: &sim.Budget{}, Admission: &margin},
+	limited("success-bucket", "at once, 0.2 of a retry for each success, 100 at most", 4, successBucket(0.2, 100)),
+	limited("aws-quota", "at once, the quota of the AWS SDKs", 4, func() sim.Rival { return rival.NewQuota() }),
+	limited("grpc-throttle", "at once, gRPC's throttling with 100 tokens and 0.1", 4, func() sim.Rival { return rival.NewThrottle(100, 0.1) }),
+	limited("call-bucket-10", "at once, 0.1 of a retry for each call, 100 at most", 4, callBucket(0.1, 100)),
+	limited("call-bucket-20", "at once, 0.2 of a retry for each call, 100 at most", 4, callBucket(0.2, 100)),
+	limited("finagle", "at once, Finagle's budget: a fifth of the calls, and 10/s", 4, func() sim.Rival { return rival.NewSliding() }),
+	limited("sre-throttle", "at once, the client throttles itself, K = 2", 4, func() sim.Rival { return &rival.Adaptive{} }),
+	limited("sre-window", "the same, over exactly two minutes", 4, func() sim.Rival { return &rival.Adaptive{Hard: true} }),
+	served("drop-2", "at once, the service drops what is too late", 2, sim.Admission{Drop: true}),
+	served("drop", "at once, the service drops what is too late", 4, sim.Admission{Drop: true}),
+	served("drop-margin", "at once, the service drops what would be too late in 20 ms", 4, margin),
+	served("room-150", "at once, 150 places in the queue, half a second", 4, sim.Admission{Room: 150}),
+	served("room-600", "at once, 600 places in the queue, two seconds", 4, sim.Admission{Room: 600}),
+	served("lifo", "at once, the youngest is served first", 4, sim.Admission{LIFO: true}),
+}
+
+var collapseCandidates = []sim.Candidate{
+	one,
+	naive(3, "at-once"),
+	{Name: "jitter-20s", About: "full jitter below 20 s, then below 40 s", Policy: policy(3, riprap.Backoff{Base: 20 * s, Max: 40 * s})},
+	{Name: "jitter-1s", About: "full jitter below 1 s, then below 2 s", Policy: policy(3, riprap.Backoff{Base: s, Max: 8 * s})},
+	{Name: "jitter-2s", About: "full jitter below 2 s, then below 4 s", Policy: policy(3, riprap.Backoff{Base: 2 * s, Max: 8 * s})},
+	ours,
+	limited("success-bucket", "at once, 0.1 of a retry for each success, 10 at most", 3, successBucket(0.1, 10)),
+	limited("call-bucket-20", "at once, 0.2 of a retry for each call, 100 at most", 3, callBucket(0.2, 100)),
+	served("cancels", "at once, the service ends the work of callers that have left", 3, sim.Admission{Cancels: true}),
+}
+
+var flakyCandidates = []sim.Candidate{
+	one,
+	naive(4, "at-once"),
+	ours,
+	limited("call-bucket-10", "at once, any number, 0.1 of a retry for each call, 5 at most", -1, callBucket(0.1, 5)),
+	limited("breaker-10", "at once, while fewer than a tenth of first tries have failed", 4, func() sim.Rival { return &rival.Breaker{Share: 0.1} }),
+}
+
+var layersCandidates = []sim.Candidate{
+	one,
+	naive(3, "at-once-3"),
+	naive(4, "at-once"),
+	{Name: "jitter", About: "riprap's waits, no budget"},
+	ours,
+	limited("call-bucket-10", "at once, 0.1 of a retry for each call, 100 at most", 4, callBucket(0.1, 100)),
+}
+
+var threadsCandidates = []sim.Candidate{
+	{Name: "100s", About: "one attempt, for 100 s", Policy: policy(1, atOnce)},
+	{Name: "10s", About: "one attempt, for 10 s", Policy: riprap.Policy{MaxAttempts: 1, AttemptTimeout: 10 * s}},
+	{Name: "1s", About: "one attempt, for 1 s", Policy: riprap.Policy{MaxAttempts: 1, AttemptTimeout: s}},
+	{Name: "riprap-1s", About: "the default policy, 1 s an attempt", Policy: riprap.Policy{AttemptTimeout: s}, Budget: &sim.Budget{}},
+	{Name: "riprap-100s", About: "the default policy, 100 s an attempt", Budget: &sim.Budget{}},
+}
