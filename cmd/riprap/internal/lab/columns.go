@@ -3,8 +3,6 @@ package lab
 import (
 	"fmt"
 	"math"
-	"slices"
-	"time"
 
 	"github.com/riprap-go/riprap/cmd/riprap/internal/terminal"
 )
@@ -13,47 +11,62 @@ import (
 type column struct {
 	name  string
 	about string // what it says, for the legend
-	cell  func(*summary) string
+	cell  func(s *summary, on terminal.Screen) string
+	left  bool // its text stands at the left
+	roomy bool // left out where there is little room
 }
 
+const roomy = 100 // columns from which on there is room
+
 var (
-	recovery = column{"recovers", "share of the seeds in which the service was healthy again, and stayed so, with its 95 % interval",
-		func(s *summary) string {
+	recovery = column{name: "recovers",
+		about: "share of the seeds in which the service was healthy again after the trigger, and stayed so, with its 95 % interval",
+		cell: func(s *summary, _ terminal.Screen) string {
 			low, high := wilson(s.recovered, s.seeds)
-			return fmt.Sprintf("%.2f (%.2f–%.2f)", share(s.recovered, s.seeds), low, high)
+			return fmt.Sprintf("%s (%.0f–%.0f)", terminal.Percent(share(s.recovered, s.seeds)), 100*low, 100*high)
 		}}
-	healthyAfter = column{"after", "time from the end of the trigger until then: the median, and the least and the most if they differ",
-		func(s *summary) string {
+	healthyAfter = column{name: "after",
+		about: "how long that took from the end of the trigger, the median",
+		cell: func(s *summary, _ terminal.Screen) string {
 			if len(s.after) == 0 {
 				return "never"
 			}
-			least, most := slices.Min(s.after), slices.Max(s.after)
-			if least == most {
-				return fmt.Sprintf("%.0f s", least)
-			}
-			return fmt.Sprintf("%.0f s (%.0f–%.0f)", s.after.median(), least, most)
+			return fmt.Sprintf("%.0f s", s.after.median())
 		}}
-	overshoot = column{"overshoot", "highest load sent since the trigger began, in capacities of the service, or in usual loads if it has none",
-		func(s *summary) string { return factor(s.overshoot.mean()) }}
-	amplification = column{"attempts/call", "attempts for each call, over the whole run",
-		func(s *summary) string { return factor(s.amplification.mean()) }}
-	duringFault = column{"at C/call, down", "attempts at the last service for each call that was made while it was down",
-		func(s *summary) string { return factor(s.during.mean()) }}
-	wasted = column{"wasted", "share of the service's work whose caller had left before it was done",
-		func(s *summary) string { return terminal.Percent(s.wasted.mean()) }}
-	lost = column{"lost", "share of the calls since the trigger began that were not answered and usually would have been",
-		func(s *summary) string { return terminal.Percent(s.lost.mean()) }}
-	answered = column{"answered", "share of the calls that were answered, of those that were over",
-		func(s *summary) string { return exact(s.answered.mean()) }}
-	admitted = column{"admitted", "share of the attempts that found a thread, in the second half of the time",
-		func(s *summary) string { return exact(s.admitted.mean()) }}
-	attempts = column{"attempts", "of all clients together, and the standard deviation over the seeds",
-		func(s *summary) string { return fmt.Sprintf("%.1f ± %.1f", s.attempts.mean(), s.attempts.sd()) }}
-	completion = column{"completion", "when the last client was done, and the standard deviation over the seeds",
-		func(s *summary) string {
-			return fmt.Sprintf("%.2f s ± %.2f", s.completion.mean(), s.completion.sd())
+	overshoot = column{name: "peak",
+		about: "highest load sent since the trigger began, in capacities of the service, or in usual loads if it has none",
+		cell:  func(s *summary, _ terminal.Screen) string { return factor(s.overshoot.mean()) }}
+	amplification = column{name: "att/call",
+		about: "attempts for each call, over the whole run",
+		cell:  func(s *summary, _ terminal.Screen) string { return factor(s.amplification.mean()) }}
+	duringFault = column{name: "at C",
+		about: "attempts at the last service for each call that was made while it was down",
+		cell:  func(s *summary, _ terminal.Screen) string { return factor(s.during.mean()) }}
+	wasted = column{name: "wasted", roomy: true,
+		about: "share of the service's work whose caller had left before it was done",
+		cell:  func(s *summary, _ terminal.Screen) string { return terminal.Percent(s.wasted.mean()) }}
+	lost = column{name: "lost",
+		about: "share of the calls since the trigger began that were not answered and usually would have been",
+		cell:  func(s *summary, _ terminal.Screen) string { return terminal.Percent(s.lost.mean()) }}
+	answered = column{name: "answered",
+		about: "share of the calls that were answered, of those that were over",
+		cell:  func(s *summary, _ terminal.Screen) string { return exact(s.answered.mean()) }}
+	admitted = column{name: "admitted",
+		about: "share of the attempts that found a thread, in the second half of the time",
+		cell:  func(s *summary, _ terminal.Screen) string { return exact(s.admitted.mean()) }}
+	attempts = column{name: "attempts",
+		about: "of all clients together, and their standard deviation over the seeds",
+		cell: func(s *summary, _ terminal.Screen) string {
+			return fmt.Sprintf("%.1f ± %.1f", s.attempts.mean(), s.attempts.sd())
 		}}
-	picture = column{"answers", "calls answered over time, in one of the seeds", sparkline}
+	completion = column{name: "completion",
+		about: "when the last client was done, and its standard deviation over the seeds",
+		cell: func(s *summary, _ terminal.Screen) string {
+			return fmt.Sprintf("%.2f ± %.2f s", s.completion.mean(), s.completion.sd())
+		}}
+	picture = column{name: "answers", left: true,
+		about: "calls answered over time, in the first seed",
+		cell:  sparkline}
 
 	storm = []column{recovery, healthyAfter, overshoot, amplification, wasted, lost, picture}
 )
@@ -68,10 +81,11 @@ func factor(x float64) string {
 // exact is a share in per cent with two digits, for those that are compared with a formula.
 func exact(x float64) string { return fmt.Sprintf("%.2f %%", 100*x) }
 
-// sparks is the width of the small pictures.
-const sparks = 24
-
-func sparkline(s *summary) string {
+func sparkline(s *summary, on terminal.Screen) string {
+	width := 10
+	if on.Width >= roomy {
+		width = 24
+	}
 	values := make([]float64, len(s.series))
 	top := 0.0
 	for i, b := range s.series {
@@ -79,9 +93,7 @@ func sparkline(s *summary) string {
 		top = max(top, values[i])
 	}
 	if rate := s.scenario.Arrivals.Rate; rate > 0 {
-		top = rate * s.step.Seconds() * 1.1 // so that what is below the usual is seen to be
+		top = rate * s.step.Seconds() * 1.1 // what is below the usual has to be seen as such
 	}
-	return terminal.Spark(values, top, sparks)
+	return terminal.Spark(values, top, width)
 }
-
-func seconds(d time.Duration) string { return fmt.Sprintf("%.4g s", d.Seconds()) }

@@ -1,0 +1,222 @@
+package lab
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/riprap-go/riprap/cmd/riprap/internal/lab/sim"
+)
+
+// document is the report for programs. Times are in seconds, shares between 0 and 1. What is not known is null.
+type document struct {
+	Format    int       `json:"format"` // of this document; grows when a field changes its meaning
+	Verdict   string    `json:"verdict"`
+	Complete  bool      `json:"complete"` // false if it was stopped early
+	Again     string    `json:"again"`    // the command that gives the same figures
+	Scenario  string    `json:"scenario"`
+	About     string    `json:"about"`
+	FirstSeed uint64    `json:"first_seed"`
+	Seeds     int       `json:"seeds"`
+	Rows      []rowJSON `json:"rows"`
+}
+
+type rowJSON struct {
+	Policy   string              `json:"policy"`
+	Riprap   bool                `json:"riprap"` // false: something else than riprap decides too
+	About    string              `json:"about"`
+	List     string              `json:"list,omitempty"` // which value of the list
+	Setting  string              `json:"setting"`        // the scenario's figures, in words
+	Seeds    int                 `json:"seeds"`          // that were simulated
+	Figures  map[string]*float64 `json:"figures"`
+	MeanWait []float64           `json:"mean_waits_seconds"`
+	Series   *seriesJSON         `json:"series"` // of the first seed
+}
+
+// seriesJSON holds one number for each step of time in every list.
+type seriesJSON struct {
+	Step    float64 `json:"step_seconds"`
+	Calls   []int32 `json:"calls_made"`
+	Tries   []int32 `json:"first_tries"`
+	Retries []int32 `json:"retries"`
+	Reached []int32 `json:"attempts_reached"`
+	Served  []int32 `json:"attempts_served"`
+	Wasted  []int32 `json:"attempts_served_in_vain"`
+	Refused []int32 `json:"attempts_refused"`
+	Dropped []int32 `json:"attempts_dropped"`
+	Good    []int32 `json:"calls_answered"`
+	GaveUp  []int32 `json:"calls_given_up"`
+	Waiting []int32 `json:"most_attempts_waiting"`
+}
+
+// A figure is one number of a row, with the name that programs know it by.
+type figure struct {
+	name  string
+	value float64
+}
+
+// figures is every number of a row, in the order of a CSV file's columns.
+func (s *summary) figures() []figure {
+	low, high := wilson(s.recovered, s.seeds)
+	recovered := math.NaN()
+	if _, until := s.scenario.Fault(); until > 0 && s.seeds > 0 {
+		recovered = share(s.recovered, s.seeds)
+	} else {
+		low, high = math.NaN(), math.NaN()
+	}
+	after := s.after
+	least, most := math.NaN(), math.NaN()
+	for _, x := range after {
+		least, most = fmin(least, x), fmax(most, x)
+	}
+	return []figure{
+		{"recovered", recovered}, {"recovered_low", low}, {"recovered_high", high},
+		{"recovery_seconds", after.median()}, {"recovery_seconds_least", least}, {"recovery_seconds_most", most},
+		{"overshoot", s.overshoot.mean()},
+		{"attempts_per_call", s.amplification.mean()}, {"attempts_per_call_in_fault", s.during.mean()},
+		{"wasted", s.wasted.mean()}, {"lost", s.lost.mean()},
+		{"answered", s.answered.mean()}, {"admitted", s.admitted.mean()},
+		{"calls", s.calls.mean()}, {"attempts", s.attempts.mean()}, {"attempts_sd", s.attempts.sd()},
+		{"completion_seconds", s.completion.mean()}, {"completion_seconds_sd", s.completion.sd()},
+		{"events", s.events.mean()},
+	}
+}
+
+func fmin(a, b float64) float64 {
+	if math.IsNaN(a) || b < a {
+		return b
+	}
+	return a
+}
+
+func fmax(a, b float64) float64 {
+	if math.IsNaN(a) || b > a {
+		return b
+	}
+	return a
+}
+
+func (r *report) json() (string, error) {
+	d := document{
+		Format:    1,
+		Verdict:   r.verdict(),
+		Complete:  r.simulated() == r.wanted(),
+		Again:     r.repeated,
+		Scenario:  r.study.Name,
+		About:     r.study.About,
+		FirstSeed: r.seed,
+		Seeds:     r.seeds,
+		Rows:      []rowJSON{},
+	}
+	for i, g := range r.groups {
+		for _, s := range g {
+			row := rowJSON{
+				Policy:   s.candidate.Name,
+				Riprap:   s.candidate.Rival == nil,
+				About:    s.candidate.About,
+				List:     r.request.groups[i].label,
+				Setting:  describe(s.scenario),
+				Seeds:    s.seeds,
+				Figures:  map[string]*float64{},
+				MeanWait: []float64{},
+			}
+			for _, f := range s.figures() {
+				row.Figures[f.name] = nil
+				if !math.IsNaN(f.value) {
+					row.Figures[f.name] = new(round(f.value))
+				}
+			}
+			for _, w := range s.waits {
+				row.MeanWait = append(row.MeanWait, round((w.Sum / time.Duration(max(w.Count, 1))).Seconds()))
+			}
+			if s.seeds > 0 {
+				row.Series = s.seriesJSON()
+			}
+			d.Rows = append(d.Rows, row)
+		}
+	}
+	text, err := json.Marshal(d)
+	return string(text) + "\n", err
+}
+
+func (s *summary) seriesJSON() *seriesJSON {
+	each := func(f func(*sim.Bin) int32) []int32 {
+		out := make([]int32, len(s.series))
+		for i := range s.series {
+			out[i] = f(&s.series[i])
+		}
+		return out
+	}
+	return &seriesJSON{
+		Step:    s.step.Seconds(),
+		Calls:   each(func(b *sim.Bin) int32 { return b.Calls }),
+		Tries:   each(func(b *sim.Bin) int32 { return b.Tries }),
+		Retries: each(func(b *sim.Bin) int32 { return b.Retries }),
+		Reached: each(func(b *sim.Bin) int32 { return b.Reached }),
+		Served:  each(func(b *sim.Bin) int32 { return b.Served }),
+		Wasted:  each(func(b *sim.Bin) int32 { return b.Wasted }),
+		Refused: each(func(b *sim.Bin) int32 { return b.Refused }),
+		Dropped: each(func(b *sim.Bin) int32 { return b.Dropped }),
+		Good:    each(func(b *sim.Bin) int32 { return b.Good }),
+		GaveUp:  each(func(b *sim.Bin) int32 { return b.GaveUp }),
+		Waiting: each(func(b *sim.Bin) int32 { return b.Waiting }),
+	}
+}
+
+// csv has a line for each row of a comparison, and for each step of time of a run.
+func (r *report) csv() (string, error) {
+	var b strings.Builder
+	w := csv.NewWriter(&b)
+	head := true
+	for i, g := range r.groups {
+		for _, s := range g {
+			if s.seeds == 0 {
+				continue
+			}
+			by := "riprap"
+			if s.candidate.Rival != nil {
+				by = "not riprap"
+			}
+			first := []string{r.study.Name, r.request.groups[i].label, s.candidate.Name, by}
+			names := []string{"scenario", "list", "policy", "decided_by"}
+			if r.verb == "run" {
+				if head {
+					w.Write(append(names, "second", "calls", "first_tries", "retries", "reached", "served", "wasted", "refused", "dropped", "answered", "given_up", "waiting"))
+				}
+				for j, v := range s.series {
+					line := append(first[:4:4], text((time.Duration(j) * s.step).Seconds()))
+					for _, n := range []int32{v.Calls, v.Tries, v.Retries, v.Reached, v.Served, v.Wasted, v.Refused, v.Dropped, v.Good, v.GaveUp, v.Waiting} {
+						line = append(line, strconv.Itoa(int(n)))
+					}
+					w.Write(line)
+				}
+			} else {
+				line := append(first, strconv.Itoa(s.seeds))
+				names = append(names, "seeds")
+				for _, f := range s.figures() {
+					names, line = append(names, f.name), append(line, text(f.value))
+				}
+				if head {
+					w.Write(names)
+				}
+				w.Write(line)
+			}
+			head = false
+		}
+	}
+	w.Flush()
+	return b.String(), w.Error()
+}
+
+func text(x float64) string {
+	if math.IsNaN(x) {
+		return ""
+	}
+	return strconv.FormatFloat(round(x), 'f', -1, 64)
+}
+
+// round keeps six decimals, more than a simulation can tell.
+func round(x float64) float64 { return math.Round(x*1e6) / 1e6 }

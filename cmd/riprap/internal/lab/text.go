@@ -1,0 +1,321 @@
+package lab
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/riprap-go/riprap/cmd/riprap/internal/lab/sim"
+	"github.com/riprap-go/riprap/cmd/riprap/internal/terminal"
+)
+
+// text is the report for people: the answer, the table or the picture that shows it, and how it came about.
+func (r *report) text(on terminal.Screen) string {
+	var b strings.Builder
+	p := on.Palette
+	for _, line := range terminal.Wrap(r.verdict(), on.Width) {
+		fmt.Fprintln(&b, p.Strong(line))
+	}
+	if r.simulated() == 0 {
+		return b.String()
+	}
+	if r.verb == "run" {
+		for _, s := range r.all() {
+			fmt.Fprintln(&b)
+			r.detail(&b, s, on)
+		}
+	} else {
+		fmt.Fprintln(&b)
+		fmt.Fprint(&b, r.table(on))
+		fmt.Fprintln(&b)
+		for _, line := range terminal.Wrap(r.legend(on), on.Width) {
+			fmt.Fprintln(&b, p.Quiet(line))
+		}
+	}
+	fmt.Fprintln(&b)
+	for _, line := range terminal.Wrap(r.method(), on.Width) {
+		fmt.Fprintln(&b, p.Quiet(line))
+	}
+	return b.String()
+}
+
+// simulated is how many simulations there were.
+func (r *report) simulated() (n int) {
+	for _, s := range r.all() {
+		n += s.seeds
+	}
+	return n
+}
+
+func (r *report) wanted() int { return len(r.all()) * r.seeds }
+
+// verdict is the answer in a sentence or two.
+func (r *report) verdict() string {
+	var b strings.Builder
+	if n := r.simulated(); r.stopped && n < r.wanted() {
+		fmt.Fprintf(&b, "Stopped after %d of %d simulations. ", n, r.wanted())
+		if n == 0 {
+			return b.String() + "Nothing is known."
+		}
+	}
+	rows := slices.DeleteFunc(r.all(), func(s *summary) bool { return s.seeds == 0 })
+	var sure, never, between int
+	for _, s := range rows {
+		switch {
+		case s.recovered == s.seeds:
+			sure++
+		case s.recovered == 0:
+			never++
+		default:
+			between++
+		}
+	}
+	if _, until := r.study.Fault(); until == 0 {
+		for _, s := range rows {
+			if s.candidate.Name == ours.Name || len(rows) == 1 {
+				fmt.Fprintf(&b, "%s: %s of the calls answered, with %s attempts for each. ", r.name(s), exact(s.answered.mean()), factor(s.amplification.mean()))
+			}
+		}
+		if b.Len() == 0 {
+			fmt.Fprintf(&b, "%s. ", upper(r.study.About))
+		}
+		return strings.TrimSpace(b.String())
+	}
+	if len(rows) == 1 {
+		b.WriteString(r.sentence(rows[0]))
+		return strings.TrimSpace(b.String())
+	}
+	for _, s := range rows {
+		if s.candidate.Name == ours.Name {
+			b.WriteString(r.sentence(s) + " ")
+		}
+	}
+	fmt.Fprintf(&b, "Of %d rows the service recovers in %d in every seed, in %d in some, in %d in none.", len(rows), sure, between, never)
+	return b.String()
+}
+
+// sentence says whether one policy recovers.
+func (r *report) sentence(s *summary) string {
+	switch {
+	case s.recovered == 0:
+		return fmt.Sprintf("%s: the service never recovered, in %s.", r.name(s), seeds(s.seeds))
+	case s.recovered < s.seeds:
+		return fmt.Sprintf("%s: the service recovered in %d of %s.", r.name(s), s.recovered, seeds(s.seeds))
+	case s.after.median() < 1:
+		return fmt.Sprintf("%s: the service was healthy as soon as the trigger was over, in all of %s.", r.name(s), seeds(s.seeds))
+	}
+	return fmt.Sprintf("%s: the service was healthy again %.0f s after the trigger was over, in all of %s.", r.name(s), s.after.median(), seeds(s.seeds))
+}
+
+func seeds(n int) string {
+	if n == 1 {
+		return "1 seed"
+	}
+	return fmt.Sprintf("%d seeds", n)
+}
+
+// name is the row's name, with the value of the list that it belongs to.
+func (r *report) name(s *summary) string {
+	for i, g := range r.groups {
+		if label := r.request.groups[i].label; label != "" && slices.Contains(g, s) {
+			return s.candidate.Name + " with " + label
+		}
+	}
+	return s.candidate.Name
+}
+
+// table has a row for each policy, what is not riprap apart.
+func (r *report) table(on terminal.Screen) string {
+	var columns []column
+	for _, c := range r.study.columns {
+		if !c.roomy || on.Width >= roomy {
+			columns = append(columns, c)
+		}
+	}
+	t := terminal.Table{Header: []string{"policy"}}
+	for i, c := range columns {
+		t.Header = append(t.Header, c.name)
+		if c.left {
+			t.Lefts = append(t.Lefts, i+1)
+		}
+	}
+	row := func(s *summary) {
+		if s.seeds == 0 {
+			t.Add(s.candidate.Name, "not simulated")
+			return
+		}
+		cells := []string{s.candidate.Name}
+		for _, c := range columns {
+			cells = append(cells, c.cell(s, on))
+		}
+		t.Add(cells...)
+	}
+	for i, g := range r.groups {
+		if label := r.request.groups[i].label; label != "" {
+			t.Add(on.Palette.Strong(label))
+		}
+		apart := false
+		for _, s := range g {
+			if s.candidate.Rival == nil {
+				row(s)
+			}
+		}
+		for _, s := range g {
+			if s.candidate.Rival != nil {
+				if !apart {
+					t.Add(on.Palette.Quiet("not riprap:"))
+				}
+				apart = true
+				row(s)
+			}
+		}
+	}
+	return t.Text(on)
+}
+
+func (r *report) legend(on terminal.Screen) string {
+	var parts []string
+	for _, c := range r.study.columns {
+		if !c.roomy || on.Width >= roomy {
+			parts = append(parts, c.name+": "+c.about)
+		}
+	}
+	return strings.Join(parts, "; ") + "."
+}
+
+// method says how the figures came about.
+func (r *report) method() string {
+	events := 0.0
+	for _, s := range r.all() {
+		for _, n := range s.events {
+			events += n
+		}
+	}
+	s := &r.study.Scenario
+	if len(r.all()) == 1 || len(r.request.groups) == 1 {
+		s = r.all()[0].scenario
+	}
+	return fmt.Sprintf("%s: %s. %s. Simulated, %s of each, %.1f million events. Again: %s",
+		upper(s.Name), s.About, upper(describe(s)), seeds(r.seeds), events/1e6, r.repeated)
+}
+
+// describe is a scenario's figures in words.
+func describe(s *sim.Scenario) string {
+	var parts []string
+	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	switch a := s.Arrivals; {
+	case a.Rate > 0:
+		add("%v calls/s", a.Rate)
+	case a.Once:
+		add("%d clients, one call each, all at once", a.Clients)
+	default:
+		add("%d clients with a pause of %v between calls", a.Clients, a.Pause.Mean)
+	}
+	if s.Processes > 1 {
+		add("%d processes", s.Processes)
+	}
+	if n := len(s.Services); n > 1 {
+		add("%d callers above the last service", n)
+	}
+	if s.Timeout > 0 {
+		add("%v for an attempt", s.Timeout)
+	}
+	switch last := s.Services[len(s.Services)-1]; last.Kind {
+	case sim.Queue:
+		add("capacity %.0f/s", s.Capacity())
+	case sim.Crowd:
+		add("an attempt among n takes %v + n·%v", last.Base, last.Each)
+	case sim.Coin:
+		add("an attempt fails with probability %v", last.Fails)
+	}
+	for _, t := range s.Triggers {
+		factor := ""
+		switch t.Kind {
+		case sim.Slow, sim.Spike, sim.Ramp:
+			factor = fmt.Sprintf(" ×%v", t.Factor)
+		case sim.Lost:
+			factor = " " + terminal.Percent(t.Factor)
+		}
+		add("%s%s from %v to %v", t.Kind, factor, t.From, t.From+t.For)
+	}
+	if s.Length > 0 {
+		add("%v in all", s.Length)
+	}
+	return strings.Join(parts, ", ")
+}
+
+func upper(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+const gutter = 10 // columns for the names beside a picture
+
+// detail shows one policy: what was sent and what was answered over time, and every figure.
+func (r *report) detail(b *strings.Builder, s *summary, on terminal.Screen) {
+	p := on.Palette
+	title := r.name(s) + ": " + s.candidate.About
+	if s.candidate.Rival != nil {
+		title += " (not riprap)"
+	}
+	for _, line := range terminal.Wrap(title, on.Width) {
+		fmt.Fprintln(b, line)
+	}
+	if s.seeds == 0 {
+		fmt.Fprintln(b, "not simulated")
+		return
+	}
+	strip := terminal.Strip{Bins: len(s.series), Width: on.Width - gutter}
+	sent, good := make([]int, len(s.series)), make([]int, len(s.series))
+	top := 0
+	for i, v := range s.series {
+		sent[i], good[i] = int(v.Tries+v.Retries), int(v.Good)
+		top = max(top, sent[i], good[i])
+	}
+	for i, side := range []struct {
+		name   string
+		values []int
+		paint  func(string) string
+	}{{"attempts", sent, p.Retries}, {"answers", good, p.Good}} {
+		for j, line := range terminal.Bars(strip, side.values, top, 4) {
+			name := ""
+			switch {
+			case j == 0:
+				name = side.name
+			case j == 1 && i == 0:
+				name = fmt.Sprintf("≤ %.0f/s", float64(top)/s.step.Seconds())
+			}
+			fmt.Fprintln(b, terminal.Pad(name, gutter)+side.paint(strings.TrimRight(line, " ")))
+		}
+	}
+	if from, until := s.scenario.Fault(); until > 0 {
+		at, to := strip.Column(int(from/s.step)), strip.Column(max(int(until/s.step)-1, int(from/s.step)))
+		fmt.Fprintln(b, strings.Repeat(" ", gutter+at)+strings.Repeat("━", to-at+1)+" "+string(s.scenario.Triggers[0].Kind))
+	}
+	end := time.Duration(len(s.series)) * s.step
+	axis := terminal.Pad("0 s", strip.Columns()-len(seconds(end))) + seconds(end)
+	fmt.Fprintln(b, p.Quiet(strings.Repeat(" ", gutter)+axis))
+	fmt.Fprintln(b)
+	for _, c := range r.study.columns {
+		if c.name == picture.name {
+			continue
+		}
+		cell := c.cell(s, terminal.Screen{Width: roomy})
+		for i, line := range terminal.Wrap(c.about, on.Width-28) {
+			if i > 0 {
+				cell = ""
+			}
+			fmt.Fprintf(b, "%s  %s\n", terminal.Left(cell, 25), p.Quiet(line))
+		}
+	}
+	for i, w := range s.waits[:min(len(s.waits), 4)] {
+		mean := w.Sum / time.Duration(max(w.Count, 1))
+		fmt.Fprintf(b, "%s  %s\n", terminal.Left(mean.Round(time.Millisecond).String(), 25),
+			p.Quiet(fmt.Sprintf("mean wait before attempt %d, of %d waits", i+2, w.Count)))
+	}
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.4g s", d.Seconds()) }
