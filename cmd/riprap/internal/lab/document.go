@@ -52,53 +52,6 @@ type seriesJSON struct {
 	Waiting []int32 `json:"most_attempts_waiting"`
 }
 
-// A figure is one number of a row, with the name that programs know it by.
-type figure struct {
-	name  string
-	value float64
-}
-
-// figures is every number of a row, in the order of a CSV file's columns.
-func (s *summary) figures() []figure {
-	low, high := wilson(s.recovered, s.seeds)
-	recovered := math.NaN()
-	if _, until := s.scenario.Fault(); until > 0 && s.seeds > 0 {
-		recovered = share(s.recovered, s.seeds)
-	} else {
-		low, high = math.NaN(), math.NaN()
-	}
-	after := s.after
-	least, most := math.NaN(), math.NaN()
-	for _, x := range after {
-		least, most = fmin(least, x), fmax(most, x)
-	}
-	return []figure{
-		{"recovered", recovered}, {"recovered_low", low}, {"recovered_high", high},
-		{"recovery_seconds", after.median()}, {"recovery_seconds_least", least}, {"recovery_seconds_most", most},
-		{"overshoot", s.overshoot.mean()},
-		{"attempts_per_call", s.amplification.mean()}, {"attempts_per_call_in_fault", s.during.mean()},
-		{"wasted", s.wasted.mean()}, {"lost", s.lost.mean()},
-		{"answered", s.answered.mean()}, {"admitted", s.admitted.mean()},
-		{"calls", s.calls.mean()}, {"attempts", s.attempts.mean()}, {"attempts_sd", s.attempts.sd()},
-		{"completion_seconds", s.completion.mean()}, {"completion_seconds_sd", s.completion.sd()},
-		{"events", s.events.mean()},
-	}
-}
-
-func fmin(a, b float64) float64 {
-	if math.IsNaN(a) || b < a {
-		return b
-	}
-	return a
-}
-
-func fmax(a, b float64) float64 {
-	if math.IsNaN(a) || b > a {
-		return b
-	}
-	return a
-}
-
 func (r *report) json() (string, error) {
 	d := document{
 		Format:    1,
@@ -123,10 +76,10 @@ func (r *report) json() (string, error) {
 				Figures:  map[string]*float64{},
 				MeanWait: []float64{},
 			}
-			for _, f := range s.figures() {
+			for _, f := range figures {
 				row.Figures[f.name] = nil
-				if !math.IsNaN(f.value) {
-					row.Figures[f.name] = new(round(f.value))
+				if x := f.value(s); !math.IsNaN(x) {
+					row.Figures[f.name] = new(round(x))
 				}
 			}
 			for _, w := range s.waits {
@@ -196,8 +149,8 @@ func (r *report) csv() (string, error) {
 			} else {
 				line := append(first, strconv.Itoa(s.seeds))
 				names = append(names, "seeds")
-				for _, f := range s.figures() {
-					names, line = append(names, f.name), append(line, text(f.value))
+				for _, f := range figures {
+					names, line = append(names, f.name), append(line, text(f.value(s)))
 				}
 				if head {
 					w.Write(names)

@@ -88,7 +88,8 @@ func parse(verb string, args []string, help io.Writer) (*request, error) {
 	fs.Uint64Var(&q.seed, "seed", 1, "the first one")
 	fs.BoolVar(&q.asJSON, "json", false, "print one JSON document with figures and series")
 	fs.BoolVar(&q.asCSV, "csv", false, "print comma-separated figures (compare) or series (run)")
-	fs.StringVar(&q.svgFile, "svg", "", "also draw a picture into this `file`")
+	fs.StringVar(&q.svgFile, "svg", "", "also draw a picture into this `file`: the first seed over time, or a figure")
+	figure := fs.String("figure", "", "figure that the picture shows by policy, or against the values of a list, named as in -csv")
 
 	var names []string
 	for rest := args; ; {
@@ -117,6 +118,11 @@ func parse(verb string, args []string, help io.Writer) (*request, error) {
 		return nil, fmt.Errorf("-seeds %d: want 1 to 1000000", q.seeds)
 	}
 	q.seeds = cmp.Or(q.seeds, q.study.seeds)
+	var err error
+	if q.figure, err = findFigure(cmp.Or(*figure, q.study.figure)); err != nil {
+		return nil, fmt.Errorf("-figure: %w", err)
+	}
+	q.bared = given["figure"] || q.study.columns[0].name != recovery.name && q.study.columns[0].name != attempts.name
 	if q.asJSON && q.asCSV {
 		return nil, errors.New("-json and -csv exclude each other")
 	}
@@ -156,7 +162,8 @@ func parse(verb string, args []string, help io.Writer) (*request, error) {
 			}
 		}
 	}
-	candidates, err := q.pick(*policies, own)
+	var candidates []sim.Candidate
+	candidates, err = q.pick(*policies, own)
 	if err != nil {
 		return nil, err
 	}
@@ -268,7 +275,7 @@ func (q *request) spread(lists []*string, candidates []sim.Candidate) error {
 			return fmt.Errorf("-%s and -%s are both lists, and only one can be", axes[listed].name, a.name)
 		}
 		if len(values[i]) > 1 {
-			listed = i
+			listed, q.list = i, a.name
 		}
 	}
 	rows := 1

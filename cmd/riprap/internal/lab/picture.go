@@ -19,7 +19,7 @@ func (r *report) svg() (string, error) {
 		return "", errors.New("no picture: not all was simulated")
 	case len(r.groups) > 1:
 		return r.lines().SVG(), nil
-	case r.study.columns[0].name == duringFault.name:
+	case r.bared:
 		return r.bars().SVG(), nil
 	case len(rows) > panels:
 		return "", fmt.Errorf("a picture shows %d policies at most: choose them with -policies", panels)
@@ -40,12 +40,8 @@ func (r *report) storm() *chart.Storm {
 		c.Faults = append(c.Faults, chart.Span{From: t.From, To: t.From + t.For, Label: string(t.Kind)})
 	}
 	for _, row := range rows {
-		title := row.candidate.Name
-		if row.candidate.Rival != nil {
-			title += " (not riprap)"
-		}
 		c.Panels = append(c.Panels, chart.Panel{
-			Title:   title,
+			Title:   label(row),
 			Caption: row.caption(),
 			First:   row.rate(func(b *sim.Bin) int32 { return b.Tries }),
 			Retries: row.rate(func(b *sim.Bin) int32 { return b.Retries }),
@@ -87,52 +83,42 @@ func names(rows []*summary) string {
 	return strings.Join(out, ", ")
 }
 
-// lines has one for each policy: the scenario's first figure against the values of the list.
+// lines has one for each policy: a figure against the values of the list.
 func (r *report) lines() *chart.Lines {
-	axis, _, _ := strings.Cut(r.request.groups[0].label, " ")
-	what := struct {
-		label, unit string
-		value       func(*summary) float64
-	}{"answered", " %", func(s *summary) float64 { return 100 * s.answered.mean() }}
-	switch r.study.columns[0].name {
-	case attempts.name:
-		what.label, what.unit, what.value = "attempts", "", func(s *summary) float64 { return s.attempts.mean() }
-	case recovery.name:
-		what.label, what.value = "recovers", func(s *summary) float64 { return 100 * share(s.recovered, s.seeds) }
-	case duringFault.name:
-		what.label, what.unit, what.value = duringFault.about, "", func(s *summary) float64 { return s.during.mean() }
-	}
 	c := &chart.Lines{
-		Title:       upper(r.study.Name) + ": " + what.label + " by " + axis,
+		Title:       upper(r.study.Name) + ": " + r.figure.label + " by " + r.list,
 		Description: upper(r.study.About) + ".",
-		X:           chart.Axis{Label: axis},
-		Y:           chart.Axis{Label: what.label, Unit: what.unit},
+		X:           chart.Axis{Label: r.list},
+		Y:           chart.Axis{Label: r.figure.label, Unit: r.figure.unit},
 	}
 	for i, first := range r.groups[0] {
-		line := chart.Series{Name: first.candidate.Name, Dots: true}
-		if first.candidate.Rival != nil {
-			line.Name += " (not riprap)"
-		}
+		line := chart.Series{Name: label(first), Dots: true}
 		for j, g := range r.groups {
-			line.Points = append(line.Points, chart.Point{X: r.request.groups[j].value, Y: what.value(g[i])})
+			line.Points = append(line.Points, chart.Point{X: r.request.groups[j].value, Y: r.figure.shown(g[i])})
 		}
 		c.Series = append(c.Series, line)
 	}
 	return c
 }
 
+// bars has one for each policy.
 func (r *report) bars() *chart.Bars {
 	c := &chart.Bars{
-		Title:       upper(r.study.Name) + ": attempts at the last service",
+		Title:       upper(r.study.Name) + ": " + r.figure.label,
 		Description: upper(describe(r.all()[0].scenario)) + ".",
-		Label:       duringFault.about,
+		Label:       r.figure.label,
+		Unit:        r.figure.unit,
 	}
 	for _, s := range r.all() {
-		name := s.candidate.Name
-		if s.candidate.Rival != nil {
-			name += " (not riprap)"
-		}
-		c.Bars = append(c.Bars, chart.Bar{Label: name, Value: s.during.mean(), Meaning: chart.Retries})
+		c.Bars = append(c.Bars, chart.Bar{Label: label(s), Value: r.figure.shown(s)})
 	}
 	return c
+}
+
+// label is a policy's name in a picture.
+func label(s *summary) string {
+	if s.candidate.Rival != nil {
+		return s.candidate.Name + " (not riprap)"
+	}
+	return s.candidate.Name
 }

@@ -14,6 +14,7 @@ type study struct {
 	seeds      int // simulations of each candidate, unless asked otherwise
 	candidates []sim.Candidate
 	columns    []column
+	figure     string // that a picture shows, unless it is of the time
 }
 
 const (
@@ -35,6 +36,7 @@ var studies = []study{
 		seeds:      100,
 		candidates: contenders,
 		columns:    []column{attempts, completion, answered, picture},
+		figure:     "attempts",
 	},
 	{
 		Scenario: sim.Scenario{
@@ -49,18 +51,21 @@ var studies = []study{
 		seeds:      8,
 		candidates: outageCandidates,
 		columns:    storm,
+		figure:     "recovered",
 	},
 	{
 		Scenario:   crowded("collapse", "a service that is the slower the more it does, and five seconds with twice the calls", sim.Spike, 5*s),
 		seeds:      200,
 		candidates: collapseCandidates,
 		columns:    storm,
+		figure:     "recovered",
 	},
 	{
 		Scenario:   crowded("ramp", "the same service, and calls that rise to twice as many and fall again", sim.Ramp, 50*s),
 		seeds:      200,
 		candidates: collapseCandidates,
 		columns:    storm,
+		figure:     "recovered",
 	},
 	{
 		Scenario: sim.Scenario{
@@ -75,6 +80,7 @@ var studies = []study{
 		seeds:      10,
 		candidates: flakyCandidates,
 		columns:    []column{answered, amplification, picture},
+		figure:     "answered",
 	},
 	{
 		Scenario: sim.Scenario{
@@ -90,6 +96,7 @@ var studies = []study{
 		seeds:      20,
 		candidates: layersCandidates,
 		columns:    append([]column{duringFault}, storm...),
+		figure:     "attempts_per_call_in_fault",
 	},
 	{
 		Scenario: sim.Scenario{
@@ -104,6 +111,7 @@ var studies = []study{
 		seeds:      4,
 		candidates: threadsCandidates,
 		columns:    []column{admitted, answered, amplification, picture},
+		figure:     "admitted",
 	},
 }
 

@@ -71,33 +71,29 @@ func (r *report) verdict() string {
 			between++
 		}
 	}
-	if _, until := r.study.Fault(); until == 0 {
-		for _, s := range rows {
-			if s.candidate.Name == ours.Name || len(rows) == 1 {
-				fmt.Fprintf(&b, "%s: %s of the calls answered, with %s attempts for each. ", r.name(s), exact(s.answered.mean()), factor(s.amplification.mean()))
-			}
-		}
-		if b.Len() == 0 {
-			fmt.Fprintf(&b, "%s. ", upper(r.study.About))
-		}
-		return strings.TrimSpace(b.String())
-	}
 	if len(rows) == 1 {
-		b.WriteString(r.sentence(rows[0]))
-		return strings.TrimSpace(b.String())
+		return b.String() + r.sentence(rows[0])
 	}
-	for _, s := range rows {
-		if s.candidate.Name == ours.Name {
-			b.WriteString(r.sentence(s) + " ")
-		}
+	mine := slices.DeleteFunc(slices.Clone(rows), func(s *summary) bool { return s.candidate.Name != ours.Name })
+	if len(mine) > 2 { // the ends of a list
+		mine = []*summary{mine[0], mine[len(mine)-1]}
 	}
-	fmt.Fprintf(&b, "Of %d rows the service recovers in %d in every seed, in %d in some, in %d in none.", len(rows), sure, between, never)
-	return b.String()
+	for _, s := range mine {
+		b.WriteString(r.sentence(s) + " ")
+	}
+	if rows[0].triggered() {
+		fmt.Fprintf(&b, "Of %d rows the service recovers in %d in every seed, in %d in some, in %d in none.", len(rows), sure, between, never)
+	} else if len(mine) == 0 {
+		fmt.Fprintf(&b, "%s.", upper(r.study.About))
+	}
+	return strings.TrimSpace(b.String())
 }
 
 // sentence says whether one policy recovers.
 func (r *report) sentence(s *summary) string {
 	switch {
+	case !s.triggered():
+		return fmt.Sprintf("%s: %s of the calls answered, with %s attempts for each.", r.name(s), exact(s.answered.mean()), factor(s.amplification.mean()))
 	case s.recovered == 0:
 		return fmt.Sprintf("%s: the service never recovered, in %s.", r.name(s), seeds(s.seeds))
 	case s.recovered < s.seeds:
