@@ -112,21 +112,27 @@ func list(w io.Writer) error {
 	return err
 }
 
-// answer simulates and prints.
-func (q *request) answer(ctx context.Context, stdout, stderr io.Writer) error {
+// simulate shows its progress and returns what there is when ctx ends it.
+func (q *request) simulate(ctx context.Context, progressTo io.Writer) *report {
 	var trials []trial
 	for _, g := range q.groups {
 		trials = append(trials, g.trials...)
 	}
-	progress := terminal.NewProgress(stderr, q.study.Name, len(trials)*q.seeds)
+	progress := terminal.NewProgress(progressTo, q.study.Name, len(trials)*q.seeds)
 	summaries := simulate(ctx, trials, q.seed, q.seeds, func() { progress.Done(1) })
 	progress.End()
 
-	r := report{request: q, stopped: ctx.Err() != nil}
+	r := &report{request: q, stopped: ctx.Err() != nil}
 	for _, g := range q.groups {
 		r.groups = append(r.groups, summaries[:len(g.trials)])
 		summaries = summaries[len(g.trials):]
 	}
+	return r
+}
+
+// answer simulates and prints.
+func (q *request) answer(ctx context.Context, stdout, stderr io.Writer) error {
+	r := q.simulate(ctx, stderr)
 	if q.svgFile != "" {
 		picture, err := r.svg()
 		if err == nil {

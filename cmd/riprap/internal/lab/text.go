@@ -188,12 +188,13 @@ func (r *report) method() string {
 			events += n
 		}
 	}
-	s := &r.study.Scenario
-	if len(r.all()) == 1 || len(r.request.groups) == 1 {
-		s = r.all()[0].scenario
+	s := r.all()[0].scenario
+	setting := describe(s)
+	if r.list != "" {
+		setting += ", but with " + r.list + " as in the table"
 	}
 	return fmt.Sprintf("%s: %s. %s. Simulated, %s of each, %.1f million events. Again: %s",
-		upper(s.Name), s.About, upper(describe(s)), seeds(r.seeds), events/1e6, r.repeated)
+		upper(s.Name), s.About, upper(setting), seeds(r.seeds), events/1e6, r.repeated)
 }
 
 // describe is a scenario's figures in words.
@@ -292,7 +293,7 @@ func (r *report) detail(b *strings.Builder, s *summary, on terminal.Screen) {
 		fmt.Fprintln(b, strings.Repeat(" ", gutter+at)+strings.Repeat("━", to-at+1)+" "+string(s.scenario.Triggers[0].Kind))
 	}
 	end := time.Duration(len(s.series)) * s.step
-	axis := terminal.Pad("0 s", strip.Columns()-len(seconds(end))) + seconds(end)
+	axis := terminal.Pad("0 s", strip.Columns()-len(seconds(end))-1) + " " + seconds(end)
 	fmt.Fprintln(b, p.Quiet(strings.Repeat(" ", gutter)+axis))
 	fmt.Fprintln(b)
 	for _, c := range r.study.columns {
@@ -308,9 +309,8 @@ func (r *report) detail(b *strings.Builder, s *summary, on terminal.Screen) {
 		}
 	}
 	for i, w := range s.waits[:min(len(s.waits), 4)] {
-		mean := w.Sum / time.Duration(max(w.Count, 1))
-		fmt.Fprintf(b, "%s  %s\n", terminal.Left(mean.Round(time.Millisecond).String(), 25),
-			p.Quiet(fmt.Sprintf("mean wait before attempt %d, of %d waits", i+2, w.Count)))
+		mean := (w.Sum / time.Duration(max(w.Count, 1))).Round(time.Millisecond)
+		fmt.Fprintf(b, "%s  %s\n", terminal.Left(mean.String(), 25), p.Quiet(fmt.Sprintf("mean wait before attempt %d, %d times", i+2, w.Count)))
 	}
 }
 

@@ -1,0 +1,298 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"flag"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/riprap-go/riprap/cmd/riprap/internal/exit"
+	"github.com/riprap-go/riprap/cmd/riprap/internal/lab/sim"
+	"github.com/riprap-go/riprap/cmd/riprap/internal/terminal"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// run runs the subcommand and returns what it printed.
+func run(t *testing.T, ctx context.Context, args string) (stdout string, err error) {
+	t.Helper()
+	var out, progress bytes.Buffer
+	err = Run(ctx, strings.Fields(args), &out, &progress)
+	return out.String(), err
+}
+
+func TestEveryScenarioCanBeSimulated(t *testing.T) {
+	for i := range studies {
+		st := &studies[i]
+		if err := st.Check(); err != nil {
+			t.Errorf("%s: %v", st.Name, err)
+		}
+		if _, err := findFigure(st.figure); err != nil {
+			t.Errorf("%s: %v", st.Name, err)
+		}
+		names := map[string]bool{}
+		for _, c := range st.candidates {
+			if names[c.Name] || c.Name == "" || c.About == "" {
+				t.Errorf("%s: policy %q has no name of its own, or says nothing about itself", st.Name, c.Name)
+			}
+			names[c.Name] = true
+		}
+		if !names[ours.Name] && st.Name != "threads" {
+			t.Errorf("%s: riprap itself does not take part", st.Name)
+		}
+	}
+}
+
+func TestListNamesEveryScenarioAndPolicy(t *testing.T) {
+	out, err := run(t, t.Context(), "list")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range studies {
+		if !strings.Contains(out, studies[i].Name+": ") {
+			t.Errorf("lab list does not have the scenario %s", studies[i].Name)
+		}
+		for _, c := range studies[i].candidates {
+			if !strings.Contains(out, "\n  "+c.Name+" ") {
+				t.Errorf("lab list does not have the policy %s of %s", c.Name, studies[i].Name)
+			}
+		}
+	}
+}
+
+const small = "outage --for 100s --seeds 2 --policies at-once,riprap,finagle"
+
+func TestEveryTableSaysWhatIsNotRiprap(t *testing.T) {
+	text, err := run(t, t.Context(), "compare "+small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rivals, ok := strings.Cut(text, "\nnot riprap:\n")
+	if !ok || !strings.HasPrefix(rivals, "finagle ") {
+		t.Errorf("compare: finagle does not stand below \"not riprap:\" in\n%s", text)
+	}
+	if text, _ = run(t, t.Context(), "run outage --for 100s --seeds 1 --policies finagle"); !strings.Contains(text, "(not riprap)") {
+		t.Errorf("run does not say that finagle is not riprap:\n%s", text)
+	}
+
+	text, _ = run(t, t.Context(), "compare --csv "+small)
+	lines, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil || len(lines) != 4 {
+		t.Fatalf("compare --csv: %v, %d lines, want a head and three", err, len(lines))
+	}
+	for _, line := range lines[1:] {
+		if got, want := line[3] == "not riprap", line[2] == "finagle"; got != want {
+			t.Errorf("compare --csv: %q is said to be decided by %q", line[2], line[3])
+		}
+	}
+
+	text, _ = run(t, t.Context(), "compare --json "+small)
+	var d document
+	if err := json.Unmarshal([]byte(text), &d); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range d.Rows {
+		if got, want := row.Riprap, row.Policy != "finagle"; got != want {
+			t.Errorf("compare --json: %q has riprap %v", row.Policy, got)
+		}
+	}
+
+	for _, args := range []string{"compare " + small, "compare --figure lost " + small, "compare --rate 100,200 " + small} {
+		file := filepath.Join(t.TempDir(), "picture.svg")
+		if _, err := run(t, t.Context(), args+" --svg "+file); err != nil {
+			t.Fatal(err)
+		}
+		picture, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := xml.Unmarshal(picture, new(struct{ XMLName xml.Name })); err != nil {
+			t.Errorf("%s: the picture: %v", args, err)
+		}
+		if n := strings.Count(string(picture), "finagle (not riprap)"); n == 0 {
+			t.Errorf("%s: the picture does not say that finagle is not riprap", args)
+		}
+	}
+}
+
+func TestJSONHoldsTheFiguresAndTheSeries(t *testing.T) {
+	text, err := run(t, t.Context(), "run outage --for 100s --seeds 3 --json --policies no-retries")
+	if !errors.Is(err, exit.ErrNotFine) {
+		t.Errorf("err %v, want ErrNotFine: the service has not recovered after 30 s", err)
+	}
+	var d document
+	if err := json.Unmarshal([]byte(text), &d); err != nil {
+		t.Fatal(err)
+	}
+	if !d.Complete || d.Seeds != 3 || len(d.Rows) != 1 || d.Rows[0].Seeds != 3 {
+		t.Fatalf("complete %v, %d seeds, %d rows, want a row of 3 seeds", d.Complete, d.Seeds, len(d.Rows))
+	}
+	row := d.Rows[0]
+	if p := row.Figures["recovered"]; p == nil || *p != 0 {
+		t.Errorf("recovered %v, want 0", p)
+	}
+	if p := row.Figures["recovery_seconds"]; p != nil {
+		t.Errorf("recovery_seconds %v, want null: it never recovered", *p)
+	}
+	if p := row.Figures["attempts_per_call"]; p == nil || *p != 1 {
+		t.Errorf("attempts_per_call %v, want 1", p)
+	}
+	sum := 0
+	for _, n := range row.Series.Calls {
+		sum += int(n)
+	}
+	if want := 280 * 100; len(row.Series.Calls) != 100 || math.Abs(float64(sum-want)) > 4*math.Sqrt(float64(want)) {
+		t.Errorf("the series has %d steps and %d calls, want 100 and about %d", len(row.Series.Calls), sum, want)
+	}
+}
+
+func TestCSVOfARunIsItsSeries(t *testing.T) {
+	text, _ := run(t, t.Context(), "run outage --for 100s --seeds 1 --csv")
+	lines, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil || len(lines) != 101 {
+		t.Fatalf("%v, %d lines, want a head and a line for each of 100 s", err, len(lines))
+	}
+	if lines[0][4] != "second" || lines[100][4] != "99" {
+		t.Errorf("column %q ends with %q, want second and 99", lines[0][4], lines[100][4])
+	}
+}
+
+func TestReportsLookAsTheyShould(t *testing.T) {
+	for name, c := range map[string]struct {
+		args string
+		on   terminal.Screen
+	}{
+		"compare-80":       {"compare " + small, terminal.Screen{Width: 80}},
+		"compare-120":      {"compare " + small, terminal.Screen{Width: 120, Palette: true}},
+		"compare-list":     {"compare flaky --for 5s --seeds 2 --fails 0.1,0.5 --policies at-once,riprap,breaker-10", terminal.Screen{Width: 80}},
+		"run-80":           {"run outage --for 200s --seeds 2", terminal.Screen{Width: 80}},
+		"run-no-trigger":   {"run flaky --for 5s --seeds 2 --policies riprap,call-bucket-10", terminal.Screen{Width: 80}},
+		"run-narrow-color": {"run collapse --seeds 2 --policies at-once", terminal.Screen{Width: 60, Palette: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			args := strings.Fields(c.args)
+			q, err := parse(args[0], args[1:], io.Discard)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := q.simulate(t.Context(), io.Discard).text(c.on)
+			file := filepath.Join("testdata", name+".txt")
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != string(want) {
+				t.Errorf("riprap lab %s is not as in %s (go test -update writes it). got\n%s\nwant\n%s", c.args, file, got, want)
+			}
+		})
+	}
+}
+
+func TestSameSeedsGiveTheSameReportOnAnyNumberOfProcessors(t *testing.T) {
+	const args = "compare --json " + small
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	one, err := run(t, t.Context(), args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime.GOMAXPROCS(7)
+	if many, _ := run(t, t.Context(), args); many != one {
+		t.Errorf("the report of seven processors is not that of one")
+	}
+	if other, _ := run(t, t.Context(), args+" --seed 2"); other == one {
+		t.Errorf("the report of other seeds is the same")
+	}
+}
+
+func TestStoppedEarlyItPrintsWhatThereIs(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	q, err := parse("compare", strings.Fields("outage --for 100s --seeds 1000 --policies at-once,riprap"), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trials := q.groups[0].trials
+	done := 0
+	var r report
+	r.request, r.stopped = q, true
+	r.groups = [][]*summary{simulate(ctx, trials, 1, q.seeds, func() {
+		if done++; done == 6 { // a simulation or two more may be under way
+			stop()
+		}
+	})}
+	if n := r.simulated(); n < 6 || n > 6+runtime.GOMAXPROCS(0) {
+		t.Errorf("%d simulations after the stop, want 6 and what was under way", n)
+	}
+	for _, s := range r.all() {
+		if s.seeds < 2 {
+			t.Errorf("%s has %d seeds: the rows must progress together", s.candidate.Name, s.seeds)
+		}
+	}
+	text := r.text(terminal.Screen{Width: 80})
+	if !strings.HasPrefix(text, "Stopped after ") || !strings.Contains(text, "at-once ") {
+		t.Errorf("the report of a stopped comparison is\n%s", text)
+	}
+	if document, err := r.json(); err != nil || !strings.Contains(document, `"complete":false`) {
+		t.Errorf("its JSON, %v, does not say that it is not complete", err)
+	}
+
+	if text, err := run(t, ctx, "compare outage"); !errors.Is(err, exit.ErrNotFine) || !strings.Contains(text, "Nothing is known") {
+		t.Errorf("stopped before it began: %v and %q", err, text)
+	}
+}
+
+func TestRunIsNotFineUnlessTheServiceRecovers(t *testing.T) {
+	if _, err := run(t, t.Context(), "run outage --for 300s --seeds 2"); err != nil {
+		t.Errorf("riprap: %v, want nil", err)
+	}
+	if _, err := run(t, t.Context(), "run outage --for 300s --seeds 2 --policies at-once"); !errors.Is(err, exit.ErrNotFine) {
+		t.Errorf("at-once: %v, want ErrNotFine", err)
+	}
+	if _, err := run(t, t.Context(), "compare outage --for 300s --seeds 2 --policies at-once"); err != nil {
+		t.Errorf("a comparison: %v, want nil: it judges nobody", err)
+	}
+}
+
+func TestWilsonInterval(t *testing.T) {
+	// The figures of the formula, by hand.
+	for _, c := range []struct {
+		yes, n    int
+		low, high float64
+	}{{0, 0, 0, 1}, {0, 10, 0, 0.2775}, {10, 10, 0.7225, 1}, {5, 10, 0.2366, 0.7634}, {28, 100, 0.2014, 0.3749}} {
+		low, high := wilson(c.yes, c.n)
+		if math.Abs(low-c.low) > 5e-5 || math.Abs(high-c.high) > 5e-5 {
+			t.Errorf("wilson(%d, %d) = %.4f, %.4f, want %.4f, %.4f", c.yes, c.n, low, high, c.low, c.high)
+		}
+	}
+}
+
+func TestDescribeNamesWhatWasChanged(t *testing.T) {
+	q, err := parse("run", strings.Fields("outage --rate 100 --processes 7 --timeout 2s --for 90s --trigger slow:20s+10s*4 --server lifo"), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := q.groups[0].trials[0].scenario
+	got := describe(s)
+	for _, want := range []string{"100 calls/s", "7 processes", "2s for an attempt", "slow ×4 from 20s to 30s", "1m30s in all"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("describe: %q does not have %q", got, want)
+		}
+	}
+	if last := s.Services[0]; last.Admission != (sim.Admission{LIFO: true}) {
+		t.Errorf("admission %+v, want LIFO", last.Admission)
+	}
+}
