@@ -115,7 +115,12 @@ func grow(base, longest time.Duration, factor float64, n int) time.Duration {
 	if !(factor >= 1) { // also NaN
 		factor = 1
 	}
-	limit := float64(base) * math.Pow(factor, float64(max(n, 1)-1))
+	steps := max(n, 1) - 1
+	power := float64(uint64(1) << min(steps, 63)) // of two: exact, and quicker than math.Pow; a limit of 2^63 is above longest
+	if factor != 2 {
+		power = math.Pow(factor, float64(steps))
+	}
+	limit := float64(base) * power
 	if limit < float64(longest) {
 		return time.Duration(limit)
 	}
