@@ -29,7 +29,7 @@ func (s *Sliding) Admit(now time.Duration, attempt int, _ float64) bool {
 // Retry withdraws one.
 func (s *Sliding) Retry(now time.Duration, _ error) bool {
 	s.turn(now)
-	if s.balance+s.Floor*float64(len(s.slots)) < 1 {
+	if s.balance+s.Floor*float64(len(s.slots)) < whole {
 		return false
 	}
 	s.add(-1)

@@ -14,9 +14,12 @@ import (
 type plain struct{}
 
 func (plain) Admit(time.Duration, int, float64) bool                { return true }
-func (plain) Ended(time.Duration, int, error)                       {}
+func (plain) Ended(time.Duration, int, error, error)                {}
 func (plain) Retry(time.Duration, error) bool                       { return true }
 func (plain) Wait(own, prev time.Duration, u float64) time.Duration { return own }
+
+// whole is one, as near as a sum of fractions comes to it.
+const whole = 1 - 1e-9
 
 // A Bucket holds tokens, a whole one for each retry. Calls fill it when they begin or when they succeed, and that is the
 // difference between a budget that goes on paying for retries in an outage and one that does not.
@@ -37,7 +40,7 @@ func (b *Bucket) Admit(_ time.Duration, attempt int, _ float64) bool {
 }
 
 // Ended fills the bucket by a success.
-func (b *Bucket) Ended(_ time.Duration, _ int, err error) {
+func (b *Bucket) Ended(_ time.Duration, _ int, _, err error) {
 	if err == nil {
 		b.Tokens = min(b.Tokens+b.PerSuccess, b.Size)
 	}
@@ -45,7 +48,7 @@ func (b *Bucket) Ended(_ time.Duration, _ int, err error) {
 
 // Retry takes a token.
 func (b *Bucket) Retry(time.Duration, error) bool {
-	if b.Tokens < 1 {
+	if b.Tokens < whole {
 		return false
 	}
 	b.Tokens--
@@ -65,28 +68,31 @@ type Quota struct {
 func NewQuota() *Quota { return &Quota{Tokens: 500, Size: 500, Cost: 5, LateCost: 10} }
 
 // Ended gives back.
-func (q *Quota) Ended(_ time.Duration, attempt int, err error) {
+func (q *Quota) Ended(_ time.Duration, attempt int, prev, err error) {
 	switch {
-	case err == nil && attempt == 1:
+	case err != nil:
+	case attempt == 1:
 		q.Tokens = min(q.Tokens+1, q.Size)
-	case err == nil:
-		// What this call's retry took depends on the failure before it; a quota is told of calls that overlap, so it gives
-		// back the lesser cost.
-		q.Tokens = min(q.Tokens+q.Cost, q.Size)
+	default:
+		q.Tokens = min(q.Tokens+q.cost(prev), q.Size)
 	}
 }
 
 // Retry takes what a retry after such a failure costs.
 func (q *Quota) Retry(_ time.Duration, err error) bool {
-	cost := q.Cost
-	if errors.Is(err, context.DeadlineExceeded) {
-		cost = q.LateCost
-	}
+	cost := q.cost(err)
 	if q.Tokens < cost {
 		return false
 	}
 	q.Tokens -= cost
 	return true
+}
+
+func (q *Quota) cost(err error) int {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return q.LateCost
+	}
+	return q.Cost
 }
 
 // Throttle is the retry throttling of gRPC (proposal A6): a failed attempt takes a token, a success adds Ratio of one,
@@ -102,7 +108,7 @@ func NewThrottle(most, ratio float64) *Throttle {
 }
 
 // Ended takes a token for a failure.
-func (t *Throttle) Ended(_ time.Duration, _ int, err error) {
+func (t *Throttle) Ended(_ time.Duration, _ int, _, err error) {
 	if err == nil {
 		t.Tokens = min(t.Tokens+t.Ratio, t.Max)
 	} else {
@@ -130,7 +136,7 @@ func (b *Breaker) Admit(_ time.Duration, attempt int, _ float64) bool {
 }
 
 // Ended counts failures.
-func (b *Breaker) Ended(_ time.Duration, attempt int, err error) {
+func (b *Breaker) Ended(_ time.Duration, attempt int, _, err error) {
 	if err != nil && attempt == 1 {
 		b.failed++
 	}

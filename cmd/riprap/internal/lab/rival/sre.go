@@ -37,7 +37,7 @@ func (a *Adaptive) Admit(now time.Duration, _ int, u float64) bool {
 }
 
 // Ended counts an answer in time as accepted, and nothing else.
-func (a *Adaptive) Ended(now time.Duration, _ int, err error) {
+func (a *Adaptive) Ended(now time.Duration, _ int, _, err error) {
 	if err == nil {
 		a.forget(now)
 		a.accepted++

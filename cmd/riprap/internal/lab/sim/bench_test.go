@@ -1,73 +1,50 @@
 package sim
 
 import (
-	"context"
 	"math/rand/v2"
 	"testing"
 	"time"
-
-	"github.com/riprap-go/riprap"
 )
 
-// BenchmarkEvent compares an event of a simulation with the least that any event-driven simulation has to do: take the
-// next event out of a heap of the same size, draw a random number, and put a new event in.
+// BenchmarkEvent compares an event of a simulation with the least that any event-driven simulation has to do: take out
+// the next of as many pending events, draw a random number, and put in a new event.
 func BenchmarkEvent(b *testing.B) {
-	outage := Scenario{
-		Name:     "outage",
-		Arrivals: Arrivals{Rate: 280},
-		Timeout:  time.Second,
-		Services: []Service{{Kind: Queue, Work: Spread{Kind: Exponential, Mean: time.Second / 300}}},
-		Triggers: []Trigger{{Kind: Cut, From: 60 * time.Second, For: 10 * time.Second}},
-		Length:   600 * time.Second,
-	}
-	usual := Candidate{Name: "riprap", Budget: &Budget{}}
-	naive := Candidate{Name: "naive", Policy: riprap.Policy{Backoff: riprap.Backoff{Base: 1, Max: 1}}}
-	b.Run("impl=heap", func(b *testing.B) {
-		random := rand.New(rand.NewPCG(1, 0))
-		var a heap
-		for range 600 {
-			a.push(event{at: time.Duration(random.ExpFloat64() * 1e9)})
+	sc := outage(longest)
+	naive := attempts(4)
+	for _, policy := range []struct {
+		name      string
+		candidate *Candidate
+	}{
+		{"riprap", &Candidate{Budget: &Budget{}}}, // which has recovered when it is measured
+		{"naive", &naive},                         // which has not
+	} {
+		w := newWorld(&sc, policy.candidate, 1)
+		for w.begin(); w.now < 200*s; {
+			e := w.agenda.pop()
+			w.happen(&e)
 		}
-		for b.Loop() {
-			e := a.pop()
-			e.at += time.Duration(random.ExpFloat64() * 1e9)
-			e.order++
-			a.push(e)
-		}
-	})
-	for name, c := range map[string]*Candidate{"riprap": &usual, "naive": &naive} {
-		b.Run("impl="+name, func(b *testing.B) {
-			w := newWorld(&outage, c, 1)
-			w.begin()
+		pending := w.agenda.len()
+		b.Run("impl=heap/policy="+policy.name, func(b *testing.B) {
+			random := rand.New(rand.NewPCG(1, 0))
+			next := func() time.Duration { return time.Duration(random.ExpFloat64() * float64(s)) }
+			var a agenda
+			for i := range pending {
+				a.push(newEvent(next(), uint64(i), again, visit{}, 0))
+			}
+			made := uint64(pending)
+			for b.Loop() {
+				e := a.pop()
+				made++
+				a.push(newEvent(e.at+next(), made, again, visit{}, 0))
+			}
+			b.ReportMetric(float64(a.len()), "pending")
+		})
+		b.Run("impl=sim/policy="+policy.name, func(b *testing.B) {
 			for b.Loop() {
 				e := w.agenda.pop()
 				w.happen(&e)
 			}
 			b.ReportMetric(float64(w.agenda.len()), "pending")
 		})
-	}
-}
-
-func BenchmarkContentionTable(b *testing.B) {
-	imm := riprap.Backoff{Base: 1, Max: 1}
-	for b.Loop() {
-		events := 0
-		for n := 10; n <= 190; n += 10 {
-			for _, backoff := range []riprap.Backoff{
-				imm,
-				{Base: 10 * time.Millisecond, Max: 2 * time.Second, Jitter: riprap.None},
-				{Base: 10 * time.Millisecond, Max: 2 * time.Second, Jitter: riprap.Equal},
-				{Base: 10 * time.Millisecond, Max: 2 * time.Second},
-				{Base: 5 * time.Millisecond, Max: 2 * time.Second, Jitter: riprap.Decorrelated},
-			} {
-				c := Candidate{Policy: riprap.Policy{MaxAttempts: -1, Backoff: backoff}}
-				s := Scenario{Arrivals: Arrivals{Clients: n, Once: true},
-					Network: Spread{Kind: Normal, Mean: 10 * time.Millisecond, SD: 2 * time.Millisecond}, Services: []Service{{Kind: Row}}}
-				for seed := range 100 {
-					events += Run(context.Background(), &s, &c, uint64(seed)).Events
-				}
-			}
-		}
-		b.ReportMetric(float64(events), "events/op")
 	}
 }

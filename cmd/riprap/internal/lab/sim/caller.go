@@ -1,6 +1,10 @@
 package sim
 
-import "github.com/riprap-go/riprap"
+import (
+	"time"
+
+	"github.com/riprap-go/riprap"
+)
 
 // newCall begins a call of a hop. It is made for a client, if that is not negative, or to serve a visit of the hop before.
 func (w *world) newCall(h uint8, client int32, isRetry bool, serves visit) {
@@ -68,7 +72,8 @@ func (w *world) ended(v visit, err error) {
 	}
 	c.turn++
 	if c.process.rival != nil {
-		c.process.rival.Ended(w.now, c.Attempts, err)
+		c.process.rival.Ended(w.now, c.Attempts, c.failed, err)
+		c.failed = err
 	}
 	w.judge(v.call, c, err)
 }
@@ -78,12 +83,7 @@ func (w *world) judge(i int32, c *call, err error) {
 	prev := c.Wait
 	wait, stop := c.Next(w.time(), err)
 	if r := c.process.rival; r != nil && wait > 0 {
-		if !r.Retry(w.now, err) {
-			wait, stop = 0, c.Cancel(riprap.ErrBudget, err)
-		} else {
-			wait = max(r.Wait(wait, prev, w.random.Float64()), 1)
-			c.Wait = wait
-		}
+		wait, stop = w.contest(r, c, wait, prev, err)
 	}
 	if wait > 0 {
 		w.result.waited(c.Attempts, wait)
@@ -91,6 +91,19 @@ func (w *world) judge(i int32, c *call, err error) {
 		return
 	}
 	w.over(i, c, stop)
+}
+
+// contest asks a rival about a retry that riprap has granted.
+func (w *world) contest(r Rival, c *call, own, prev time.Duration, err error) (wait time.Duration, stop error) {
+	if !r.Retry(w.now, err) {
+		return 0, c.Cancel(riprap.ErrBudget, err)
+	}
+	wait = max(r.Wait(own, prev, w.random.Float64()), 1)
+	if !c.Deadline.IsZero() && c.Deadline.Sub(w.time())-wait < max(c.Policy.MinAttempt, 1) {
+		return 0, c.Cancel(riprap.ErrDeadline, err) // riprap has looked only at its own wait
+	}
+	c.Wait = wait
+	return wait, nil
 }
 
 // over ends a call: stop is nil if it was answered.
@@ -109,6 +122,6 @@ func (w *world) over(i int32, c *call, stop error) {
 		w.bin.GaveUp++
 	}
 	if a := &w.scenario.Arrivals; client >= 0 && !a.Once {
-		w.after(a.Pause.draw(w.random), arrive, visit{call: client}, 0)
+		w.after(max(a.Pause.draw(w.random), shortest), arrive, visit{call: client}, 0)
 	}
 }

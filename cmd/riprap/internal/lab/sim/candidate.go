@@ -11,8 +11,8 @@ type Candidate struct {
 	Name  string
 	About string // in a few words
 
-	// Policy decides about retries. Its Budget, Rand and Trace are the simulation's to set; an AttemptTimeout of zero
-	// means the scenario's Timeout.
+	// Policy decides about retries. Its Budget is not used, and neither is its Trace. A Rand of nil means the simulation's
+	// own source, and an AttemptTimeout of zero the scenario's Timeout.
 	Policy riprap.Policy
 
 	// Budget is what each process has; nil means none.
@@ -39,8 +39,9 @@ type Rival interface {
 	Admit(now time.Duration, attempt int, u float64) bool
 
 	// Ended hears how an attempt that was sent has ended: err is nil for an answer in time and
-	// context.DeadlineExceeded if there was none.
-	Ended(now time.Duration, attempt int, err error)
+	// context.DeadlineExceeded if there was none. Prev is how the attempt before it in the same call had ended, nil at
+	// first.
+	Ended(now time.Duration, attempt int, prev, err error)
 
 	// Retry reports whether the retry that riprap granted after such a failure may be made.
 	Retry(now time.Duration, err error) bool
@@ -57,6 +58,7 @@ type process struct {
 
 func (w *world) newProcess(c *Candidate, timeout time.Duration) *process {
 	p := &process{policy: c.Policy}
+	p.policy.Budget = nil // shared with other simulations, it would make them depend on each other
 	if p.policy.AttemptTimeout == 0 {
 		p.policy.AttemptTimeout = timeout
 	}

@@ -10,6 +10,8 @@ type queue struct {
 
 func (q *queue) reach(v visit) {
 	switch {
+	case q.idle > 0 && q.useless(v):
+		q.drop()
 	case q.idle > 0:
 		q.idle--
 		q.start(v)
@@ -35,7 +37,7 @@ func (q *queue) start(v visit) {
 }
 
 func (q *queue) worked(v visit) {
-	q.serve(v)
+	q.serve(v, true)
 	q.idle++
 	for q.idle > 0 && q.waiting.n > 0 {
 		var next visit
@@ -45,13 +47,17 @@ func (q *queue) worked(v visit) {
 			next = q.waiting.shift()
 		}
 		if q.useless(next) {
-			q.world.bin.Dropped++
-			q.world.result.Dropped++
+			q.drop()
 			continue
 		}
 		q.idle--
 		q.start(next)
 	}
+}
+
+func (q *queue) drop() {
+	q.world.bin.Dropped++
+	q.world.result.Dropped++
 }
 
 // useless reports whether nobody would wait for the work on an attempt.

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"time"
 )
@@ -22,7 +21,7 @@ type Scenario struct {
 
 	Triggers []Trigger
 	Length   time.Duration // of the simulated time; zero means until nothing more happens
-	Step     time.Duration // of the series; zero means a second
+	Step     time.Duration // of the series; zero means a second; doubled until the series has 2000 steps at most
 
 	// Processes is the number of processes that the calls come from, at each hop. Each has its own budget. Zero means one,
 	// or one for each client.
@@ -34,7 +33,8 @@ type Arrivals struct {
 	Rate float64 // open: so many calls a second, at random, whatever becomes of them (a Poisson process)
 
 	// Clients is the number of those who make one call after another, each after a pause: closed arrivals. It is used if
-	// Rate is zero.
+	// Rate is zero. A pause of less than a millisecond counts as one: clients of a service that fails at once would
+	// otherwise call for ever in the same instant.
 	Clients int
 	Pause   Spread
 	Once    bool // each client makes a single call, all at the same instant
@@ -87,9 +87,9 @@ type TriggerKind string
 
 const (
 	Down  TriggerKind = "down"  // attempts fail at once
-	Cut   TriggerKind = "cut"   // the network holds what is sent, and delivers all of it at the end
+	Cut   TriggerKind = "cut"   // the network holds what is sent to the service, and delivers all of it at the end
 	Slow  TriggerKind = "slow"  // work takes Factor times as long
-	Spike TriggerKind = "spike" // Factor times as many calls are made
+	Spike TriggerKind = "spike" // Factor times as many calls are made, and none if it is zero
 	Ramp  TriggerKind = "ramp"  // as a spike, that rises to Factor in the middle and falls again
 	Lost  TriggerKind = "lost"  // the share Factor of the answers is lost after the work was done
 )
@@ -145,7 +145,7 @@ func (s *Scenario) processes() int {
 	switch {
 	case s.Processes > 0:
 		return s.Processes
-	case s.Arrivals.Rate > 0:
+	case s.open():
 		return 1
 	}
 	return max(s.Arrivals.Clients, 1)
@@ -160,24 +160,4 @@ func (s *Scenario) Fault() (from, until time.Duration) {
 		from, until = min(from, t.From), max(until, t.until())
 	}
 	return from, until
-}
-
-// Check returns what makes the scenario one that cannot be simulated.
-func (s *Scenario) Check() error {
-	switch {
-	case len(s.Services) == 0:
-		return fmt.Errorf("scenario %s has no service", s.Name)
-	case s.Arrivals.Rate <= 0 && s.Arrivals.Clients <= 0:
-		return fmt.Errorf("scenario %s has no calls: want a rate or clients", s.Name)
-	case s.Length <= 0 && !(s.Arrivals.Once && s.Arrivals.Rate <= 0):
-		return fmt.Errorf("scenario %s has no end: want a length", s.Name)
-	case s.Processes > 1<<20 || s.Arrivals.Clients > 1<<20:
-		return fmt.Errorf("scenario %s has more than a million processes or clients", s.Name)
-	}
-	for i, v := range s.Services {
-		if last := i == len(s.Services)-1; last == (v.Kind == Relay) {
-			return fmt.Errorf("scenario %s: service %d of %d: every service but the last is a relay", s.Name, i+1, len(s.Services))
-		}
-	}
-	return nil
 }

@@ -73,7 +73,7 @@ type place struct {
 }
 
 // serve answers an attempt whose work is done, whether somebody still waits for it or not.
-func (p place) serve(v visit) {
+func (p place) serve(v visit, ok bool) {
 	w := p.world
 	w.bin.Served++
 	w.result.Served++
@@ -82,16 +82,19 @@ func (p place) serve(v visit) {
 		w.result.Wasted++
 		return
 	}
-	w.answer(v, p.hop, true)
+	w.answer(v, p.hop, ok)
 }
 
 // slowed is how long work takes now.
 func (p place) slowed(work time.Duration) time.Duration {
 	if w := p.world; w.slow.has(w.now) {
-		return time.Duration(float64(work) * w.slowness)
+		return capped(float64(work) * w.slowness)
 	}
 	return work
 }
+
+// capped is a time in nanoseconds, if it is not longer than any that counts.
+func capped(ns float64) time.Duration { return time.Duration(min(ns, float64(farthest))) }
 
 func (p place) refuse(v visit) {
 	p.world.bin.Refused++
@@ -119,7 +122,7 @@ func (s *crowd) reach(v visit) {
 	}
 	s.inside++
 	s.world.bin.waiting(s.inside)
-	s.world.after(s.slowed(s.Base+time.Duration(s.inside)*s.Each), worked, v, s.hop)
+	s.world.after(s.slowed(s.Base+capped(float64(s.inside)*float64(s.Each))), worked, v, s.hop)
 }
 
 func (s *crowd) worked(v visit) {
@@ -130,7 +133,7 @@ func (s *crowd) worked(v visit) {
 		s.world.call(v.call).inside = false
 	}
 	s.inside--
-	s.serve(v)
+	s.serve(v, true)
 }
 
 func (s *crowd) left(v visit) {
@@ -140,30 +143,33 @@ func (s *crowd) left(v visit) {
 	}
 }
 
-// A row of a table is read and then written. A write succeeds if nobody else has written since the read.
+// A row of a table is read and then written. A write succeeds if nobody else has written since the read. A caller that
+// leaves meanwhile does not write.
 type row struct {
 	place
 	version uint32
 }
 
-const unread = 0
-
 func (s *row) reach(v visit) {
-	w, c := s.world, s.world.call(v.call)
-	if c.seen == unread {
-		c.seen = s.version + 1
-		net := &w.scenario.Network
-		w.after(net.draw(w.random)+net.draw(w.random), reach, v, s.hop)
+	w := s.world
+	if !w.current(v) {
 		return
 	}
-	ok := c.seen == s.version+1
-	c.seen = unread
-	w.result.Served++
-	w.bin.Served++
+	w.call(v.call).seen = s.version
+	net := &w.scenario.Network
+	w.after(net.draw(w.random)+net.draw(w.random), worked, v, s.hop)
+}
+
+func (s *row) worked(v visit) {
+	w := s.world
+	if !w.current(v) {
+		return
+	}
+	ok := w.call(v.call).seen == s.version
 	if ok {
 		s.version++
 	}
-	w.answer(v, s.hop, ok)
+	s.serve(v, ok)
 }
 
 // A coin says whether an attempt fails.
@@ -172,11 +178,7 @@ type coin struct {
 	fails float64
 }
 
-func (s *coin) reach(v visit) {
-	s.world.result.Served++
-	s.world.bin.Served++
-	s.world.answer(v, s.hop, s.world.random.Float64() >= s.fails)
-}
+func (s *coin) reach(v visit) { s.serve(v, s.world.random.Float64() >= s.fails) }
 
 // A relay calls the service of the next hop.
 type relay struct{ place }

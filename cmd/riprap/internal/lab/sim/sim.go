@@ -4,6 +4,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -21,19 +22,30 @@ var (
 	errLate   = context.DeadlineExceeded
 )
 
-// Run simulates a scenario with everybody calling as the candidate does. The same seed gives the same Result. It is
-// nil if ctx ended it early.
+// Run simulates a scenario, which must pass Check, with everybody calling as the candidate does. The same seed gives
+// the same Result. It is nil if ctx ended it early: a policy that never gives up may take for ever. Any number of
+// simulations may run at once, also of the same scenario and candidate.
 func Run(ctx context.Context, s *Scenario, c *Candidate, seed uint64) *Result {
-	w := newWorld(s, c, seed)
-	w.begin()
-	for w.agenda.len() > 0 && (s.Length == 0 || w.agenda.next().at <= s.Length) {
+	return newWorld(s, c, seed).run(ctx)
+}
+
+func (w *world) run(ctx context.Context) *Result {
+	end := cmp.Or(w.scenario.Length, farthest)
+	for w.begin(); w.agenda.len() > 0; {
+		e := w.agenda.pop()
+		if e.at >= end {
+			break
+		}
 		if w.result.Events++; w.result.Events%(1<<14) == 0 && ctx.Err() != nil {
 			return nil
 		}
-		e := w.agenda.pop()
 		w.happen(&e)
 	}
-	w.result.measure(s, w.now)
+	w.result.Last = w.now
+	for w.binEnds < w.scenario.Length {
+		w.nextBin()
+	}
+	w.result.measure(w.scenario)
 	return w.result
 }
 
@@ -43,7 +55,7 @@ type world struct {
 	now      time.Duration // since the beginning
 	random   *rand.Rand
 	agenda   agenda
-	made     uint32 // events
+	made     uint64 // events
 	calls    []*[chunk]call
 	free     []int32 // calls that are over
 	hops     []hop
@@ -52,8 +64,7 @@ type world struct {
 	slow     during
 	slowness float64
 	lost     during
-	losses   float64   // share of the answers
-	crowding []Trigger // spikes and ramps
+	losses   float64 // share of the answers
 	result   *Result
 	bin      *Bin
 	binEnds  time.Duration
@@ -84,6 +95,7 @@ type call struct {
 	isRetry bool   // or serves one
 	inside  bool   // of a crowd
 	seen    uint32 // version of the row
+	failed  error  // how the last attempt ended, for a rival
 	client  int32  // who makes the next call after this one; -1 for nobody
 	serves  visit  // of the hop before
 }
@@ -106,8 +118,6 @@ func newWorld(s *Scenario, c *Candidate, seed uint64) *world {
 			w.slow, w.slowness = on, t.Factor
 		case Lost:
 			w.lost, w.losses = on, t.Factor
-		default:
-			w.crowding = append(w.crowding, t)
 		}
 	}
 	for i, v := range s.Services {
@@ -140,10 +150,10 @@ func (w *world) begin() {
 	}
 }
 
-// after makes an event.
+// after makes an event. What is so far away that nobody will see it may as well be a little nearer.
 func (w *world) after(wait time.Duration, k kind, v visit, hop uint8) {
 	w.made++
-	w.agenda.push(event{at: w.now + wait, visit: v, order: w.made, kind: k, hop: hop})
+	w.agenda.push(newEvent(w.now+min(wait, farthest), w.made, k, v, hop))
 }
 
 func (w *world) happen(e *event) {
@@ -151,7 +161,7 @@ func (w *world) happen(e *event) {
 	for w.now >= w.binEnds {
 		w.nextBin()
 	}
-	switch e.kind {
+	switch e.kind() {
 	case arrive:
 		if e.call < 0 {
 			w.nextArrival()
@@ -160,16 +170,16 @@ func (w *world) happen(e *event) {
 		w.bin.Calls++
 		w.newCall(0, e.call, false, visit{})
 	case reach:
-		w.reached(e.visit, e.hop)
+		w.reached(e.visit, e.hop())
 	case worked:
-		w.hops[e.hop].service.worked(e.visit)
+		w.hops[e.hop()].service.worked(e.visit)
 	case good:
 		w.ended(e.visit, nil)
 	case bad:
 		w.ended(e.visit, errFailed)
 	case late:
 		if w.current(e.visit) {
-			w.hops[e.hop].service.left(e.visit)
+			w.hops[e.hop()].service.left(e.visit)
 			w.ended(e.visit, errLate)
 		}
 	case again:
