@@ -168,6 +168,8 @@ var contenders = func() []sim.Candidate {
 	}
 	clipped := backoff("clipped", "decorrelated jitter as first published, clipped at 2 s", 5*ms, riprap.Decorrelated)
 	clipped.Rival = func() sim.Rival { return &rival.Clipped{Base: 5 * ms, Max: 2 * s} }
+	added := backoff("added", "exponential, up to 10 ms added, then clipped at 2 s", 10*ms, riprap.None)
+	added.Rival = func() sim.Rival { return &rival.Added{Spread: 10 * ms, Max: 2 * s} }
 	return []sim.Candidate{
 		naive(-1, "none"),
 		backoff("exponential", "10 ms, 20 ms … 2 s, without jitter", 10*ms, riprap.None),
@@ -175,6 +177,7 @@ var contenders = func() []sim.Candidate {
 		backoff("full", "full jitter below that", 10*ms, riprap.Full),
 		backoff("decorrelated", "riprap's decorrelated jitter, 5 ms to 2 s", 5*ms, riprap.Decorrelated),
 		clipped,
+		added,
 		ours,
 	}
 }()
@@ -204,6 +207,8 @@ var outageCandidates = []sim.Candidate{
 	limited("call-bucket-10", "at once, 0.1 of a retry for each call, 100 at most", 4, callBucket(0.1, 100)),
 	limited("call-bucket-20", "at once, 0.2 of a retry for each call, 100 at most", 4, callBucket(0.2, 100)),
 	limited("finagle", "at once, Finagle's budget: a fifth of the calls, and 10/s", 4, func() sim.Rival { return rival.NewSliding() }),
+	limited("periodic", "at once, 60 retries a minute for each process, counted by the clock", 4, func() sim.Rival { return &rival.Periodic{} }),
+	limited("circuit-breaker", "at once, six failures in a row refuse all for a minute", 4, func() sim.Rival { return &rival.Circuit{} }),
 	limited("sre-throttle", "at once, the client throttles itself, K = 2", 4, func() sim.Rival { return &rival.Adaptive{} }),
 	limited("sre-window", "the same, over exactly two minutes", 4, func() sim.Rival { return &rival.Adaptive{Hard: true} }),
 	served("drop-2", "at once, the service drops what is too late", 2, sim.Admission{Drop: true}),
@@ -231,6 +236,7 @@ var flakyCandidates = []sim.Candidate{
 	naive(4, "at-once"),
 	ours,
 	limited("call-bucket-10", "at once, any number, 0.1 of a retry for each call, 5 at most", -1, callBucket(0.1, 5)),
+	limited("circuit-breaker", "at once, six failures in a row refuse all for a minute", 4, func() sim.Rival { return &rival.Circuit{} }),
 	limited("breaker-10", "at once, while fewer than a tenth of first tries have failed", 4, func() sim.Rival { return &rival.Breaker{Share: 0.1} }),
 }
 
