@@ -237,7 +237,7 @@ var flakyCandidates = []sim.Candidate{
 	ours,
 	limited("call-bucket-10", "at once, any number, 0.1 of a retry for each call, 5 at most", -1, callBucket(0.1, 5)),
 	limited("circuit-breaker", "at once, six failures in a row refuse all for a minute", 4, func() sim.Rival { return &rival.Circuit{} }),
-	limited("breaker-10", "at once, while fewer than a tenth of first tries have failed", 4, func() sim.Rival { return &rival.Breaker{Share: 0.1} }),
+	limited("breaker-10", "at once, while there were fewer failures than a tenth of the calls", 4, func() sim.Rival { return &rival.Breaker{Share: 0.1} }),
 }
 
 var layersCandidates = []sim.Candidate{

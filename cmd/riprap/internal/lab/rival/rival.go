@@ -119,8 +119,9 @@ func (t *Throttle) Ended(_ time.Duration, _ int, _, err error) {
 // Retry allows while more than half are left.
 func (t *Throttle) Retry(time.Duration, error) bool { return t.Tokens > t.Max/2 }
 
-// Breaker allows retries while at most Share of all first tries have failed, ever ("Fixing retries with token buckets and
-// circuit breakers", Marc Brooker, 2022).
+// Breaker allows retries while there have been at most Share failures for each call, ever. It counts the failures of
+// retries too, so that it opens earlier than a share of failed calls would ("Fixing retries with token buckets and circuit
+// breakers", Marc Brooker, 2022, and the simulator published with it).
 type Breaker struct {
 	plain
 	Share         float64
@@ -136,13 +137,13 @@ func (b *Breaker) Admit(_ time.Duration, attempt int, _ float64) bool {
 }
 
 // Ended counts failures.
-func (b *Breaker) Ended(_ time.Duration, attempt int, _, err error) {
-	if err != nil && attempt == 1 {
+func (b *Breaker) Ended(_ time.Duration, _ int, _, err error) {
+	if err != nil {
 		b.failed++
 	}
 }
 
-// Retry allows while few enough have failed.
+// Retry allows while there were few enough.
 func (b *Breaker) Retry(time.Duration, error) bool { return b.failed <= b.Share*b.calls }
 
 // Clipped is decorrelated jitter as first published ("Exponential Backoff And Jitter", Marc Brooker, AWS Architecture

@@ -230,24 +230,21 @@ func TestTheSlidingBudgetGoesOnPayingInAnOutage(t *testing.T) {
 	}
 }
 
-func TestTheBreakerAllowsRetriesWhileFewFirstTriesHaveFailed(t *testing.T) {
+func TestTheBreakerAllowsRetriesWhileThereWereFewFailuresForTheCalls(t *testing.T) {
 	b := &Breaker{Share: 0.1}
-	first(b, 90, 0, nil)
-	first(b, 10, 0, errFailed)
+	first(b, 91, 0, nil)
+	first(b, 9, 0, errFailed)
+	b.Ended(0, 2, errFailed, errFailed) // a retry's failure counts, and is no call
 	if !b.Retry(0, errFailed) {
-		t.Error("no retry at 10 failures of 100 first tries, want one: it is the share, not more")
+		t.Error("no retry at 10 failures for 100 calls, want one: it is the share, not more")
 	}
-	b.Ended(0, 2, errFailed, errFailed) // no first try
-	if !b.Retry(0, errFailed) {
-		t.Error("no retry after a retry has failed: that does not count")
-	}
-	first(b, 1, 0, errFailed)
+	b.Ended(0, 3, errFailed, errFailed)
 	if b.Retry(0, errFailed) {
-		t.Error("a retry at 11 failures of 101 first tries, want none")
+		t.Error("a retry at 11 failures for 100 calls, two of them of retries, want none")
 	}
-	first(b, 9, time.Hour, nil)
+	first(b, 10, time.Hour, nil)
 	if !b.Retry(time.Hour, errFailed) {
-		t.Error("no retry at 11 failures of 110 first tries: it counts for ever")
+		t.Error("no retry at 11 failures for 110 calls: it counts for ever")
 	}
 }
 
