@@ -86,7 +86,7 @@ var studies = []study{
 		Scenario: sim.Scenario{
 			Name:     "layers",
 			About:    "client, A, B and C, each of which retries, and C down for a minute",
-			Arrivals: sim.Arrivals{Rate: 20},
+			Arrivals: sim.Arrivals{Rate: 100},
 			Timeout:  10 * s,
 			Services: []sim.Service{{Kind: sim.Relay}, {Kind: sim.Relay},
 				{Kind: sim.Queue, Workers: 20, Work: sim.Spread{Kind: sim.Exponential, Mean: 100 * ms}}},
@@ -106,7 +106,7 @@ var studies = []study{
 			Timeout:  100 * s,
 			Services: []sim.Service{{Kind: sim.Queue, Workers: 1000, Work: sim.Spread{Mean: 100 * ms}, Hangs: 0.05,
 				Admission: sim.Admission{Room: -1}}},
-			Length: 600 * s,
+			Length: 611 * s, // the threads that hang are freed together every 102 s: six times
 		},
 		seeds:      4,
 		candidates: threadsCandidates,

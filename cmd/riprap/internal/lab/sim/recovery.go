@@ -1,6 +1,9 @@
 package sim
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // A Recovery is what became of the service after the last trigger was over.
 type Recovery struct {
@@ -32,6 +35,7 @@ const (
 	healthy = 0.95             // share of the usual answers from which on a service is healthy
 	span    = 10 * time.Second // for which it has to be, on average
 	steady  = 0.9              // share of the usual answers, at the end, of a service that has stayed healthy
+	chance  = 4                // standard deviations by which a healthy service may have less at the end
 )
 
 // measure finds out how the simulation went, at its end.
@@ -49,7 +53,8 @@ func (r *Result) measure(s *Scenario) {
 	if v.Usual == 0 {
 		v.Usual = r.goodput(before[begun/4:]) // the first quarter is for warming up
 	}
-	v.EndRate = r.goodput(after[len(after)-min(max(len(after)/4, 1), len(after)):])
+	end := after[len(after)-min(max(len(after)/4, 1), len(after)):]
+	v.EndRate = r.goodput(end)
 	n := max(int(span/r.Step), 1)
 	for i := 0; i+n <= len(after) && v.Usual > 0; i++ {
 		if r.goodput(after[i:i+n]) >= healthy*v.Usual {
@@ -57,7 +62,7 @@ func (r *Result) measure(s *Scenario) {
 			break
 		}
 	}
-	v.Recovered = v.Again && v.EndRate >= steady*v.Usual
+	v.Recovered = v.Again && v.EndRate >= stayed(v.Usual, time.Duration(len(end))*r.Step)
 
 	most, answered := int32(0), 0
 	for _, b := range since {
@@ -79,6 +84,12 @@ func (r *Result) measure(s *Scenario) {
 	}
 	v.During = ratio(float64(attempts), float64(calls))
 	r.Recovery = v
+}
+
+// stayed is the number of calls answered a second that shows, over so long a time, that a service has stayed healthy. Few
+// calls in a short time vary by more than a tenth, but half of them is never healthy.
+func stayed(usual float64, over time.Duration) float64 {
+	return max(usual/2, min(steady*usual, usual-chance*math.Sqrt(ratio(usual, over.Seconds()))))
 }
 
 // goodput is the number of calls answered a second.

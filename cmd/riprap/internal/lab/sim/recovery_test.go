@@ -67,6 +67,20 @@ func TestAServiceHasRecoveredWhenItAnswersAsUsualAgainAndStillDoesAtTheEnd(t *te
 	}
 }
 
+// A quarter of a minute of 20 calls a second has 300 of them, give or take 17: a tenth less is chance, a half is not.
+func TestFewCallsMayBeFewerByChance(t *testing.T) {
+	for end, want := range map[int]bool{20: true, 18: true, 16: true, 15: false, 9: false} {
+		series := answered(20, 20, 10, 0, 45, 20, 15, end)
+		v := measured(series, func(sc *Scenario, _ *Result) { sc.Arrivals.Rate = 20 })
+		if v.Recovered != want {
+			t.Errorf("20 calls/s and %d answered at the end: recovered %v, want %v", end, v.Recovered, want)
+		}
+	}
+	if got := stayed(4, time.Second); got != 2 {
+		t.Errorf("stayed(4, 1s) = %v, want 2: half of the usual", got)
+	}
+}
+
 func TestWhatClosedClientsUsuallyGetIsWhatTheyGotBeforeTheTrigger(t *testing.T) {
 	closed := func(sc *Scenario, _ *Result) { sc.Arrivals = Arrivals{Clients: 10} }
 	// The first five seconds are the first quarter, and do not count.
