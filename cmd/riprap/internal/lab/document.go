@@ -83,7 +83,7 @@ func (r *report) json() (string, error) {
 				}
 			}
 			for _, w := range s.waits {
-				row.MeanWait = append(row.MeanWait, round((w.Sum / time.Duration(max(w.Count, 1))).Seconds()))
+				row.MeanWait = append(row.MeanWait, round(w.Mean().Seconds()))
 			}
 			if s.seeds > 0 {
 				row.Series = s.seriesJSON()

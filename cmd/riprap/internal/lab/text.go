@@ -309,8 +309,8 @@ func (r *report) detail(b *strings.Builder, s *summary, on terminal.Screen) {
 		}
 	}
 	for i, w := range s.waits[:min(len(s.waits), 4)] {
-		mean := (w.Sum / time.Duration(max(w.Count, 1))).Round(time.Millisecond)
-		fmt.Fprintf(b, "%s  %s\n", terminal.Left(mean.String(), 25), p.Quiet(fmt.Sprintf("mean wait before attempt %d, %d times", i+2, w.Count)))
+		mean := w.Mean().Round(time.Millisecond).String()
+		fmt.Fprintf(b, "%s  %s\n", terminal.Left(mean, 25), p.Quiet(fmt.Sprintf("mean wait before attempt %d, %d times", i+2, w.Count)))
 	}
 }
 

@@ -67,7 +67,7 @@ func Run(ctx context.Context, s *sim.Scenario, c *sim.Candidate, seed uint64, sp
 			break
 		}
 		t.late(at)
-		t.count(func(r *sim.Result, b *sim.Bin) { r.Calls++; b.Calls++ })
+		t.count(func(b *sim.Bin) { b.Calls++ })
 		p := processes[random.IntN(len(processes))]
 		calls.Go(func() { call(ran, p, url, t) })
 	}
@@ -86,14 +86,12 @@ func call(ctx context.Context, p *http.Client, url string, t *tally) {
 	if ctx.Err() != nil {
 		return
 	}
-	t.count(func(r *sim.Result, b *sim.Bin) {
+	t.count(func(b *sim.Bin) {
 		if err != nil {
-			r.GaveUp++
 			b.GaveUp++
-			return
+		} else {
+			b.Good++
 		}
-		r.Answered++
-		b.Good++
 	})
 }
 
@@ -122,8 +120,7 @@ func newProcess(s *sim.Scenario, c *sim.Candidate, t *tally, base http.RoundTrip
 	p := hasten(s, c, t.speed)
 	p.Trace = &riprap.Trace{
 		Attempt: func(ctx context.Context, e riprap.Event) context.Context {
-			t.count(func(r *sim.Result, b *sim.Bin) {
-				r.Attempts++
+			t.count(func(b *sim.Bin) {
 				if e.Attempts > 1 {
 					b.Retries++
 				} else {

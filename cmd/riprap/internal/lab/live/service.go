@@ -74,10 +74,9 @@ func (v *service) enter(a *visit) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	full := v.Room != 0 && len(v.waiting) >= v.idle+max(v.Room, 0)
-	v.tally.count(func(r *sim.Result, b *sim.Bin) {
+	v.tally.count(func(b *sim.Bin) {
 		b.Reached++
 		if full {
-			r.Refused++
 			b.Refused++
 		}
 	})
@@ -87,7 +86,7 @@ func (v *service) enter(a *visit) bool {
 	v.handlers.Add(1)
 	v.waiting = append(v.waiting, a)
 	n := int32(len(v.waiting))
-	v.tally.count(func(_ *sim.Result, b *sim.Bin) { b.Waiting = max(b.Waiting, n) })
+	v.tally.count(func(b *sim.Bin) { b.Waiting = max(b.Waiting, n) })
 	v.more.Signal()
 	return true
 }
@@ -112,20 +111,9 @@ func (v *service) next() (*visit, time.Duration) {
 		a := v.waiting[i]
 		v.waiting = slices.Delete(v.waiting, i, i+1)
 		if !v.useless(a) {
-			return a, v.draw()
+			return a, v.Work.Draw(v.work)
 		}
-		v.tally.count(func(r *sim.Result, b *sim.Bin) { r.Dropped++; b.Dropped++ })
-	}
-}
-
-func (v *service) draw() time.Duration {
-	switch mean := v.Work.Mean; v.Work.Kind {
-	case sim.Exponential:
-		return time.Duration(v.work.ExpFloat64() * float64(mean))
-	case sim.Normal:
-		return (mean + time.Duration(v.work.NormFloat64()*float64(v.Work.SD))).Abs()
-	default:
-		return mean
+		v.tally.count(func(b *sim.Bin) { b.Dropped++ })
 	}
 }
 
@@ -160,11 +148,9 @@ func (v *service) run(ctx context.Context) {
 		}
 		v.tally.late(due)
 		wasted := a.gone()
-		v.tally.count(func(r *sim.Result, b *sim.Bin) {
-			r.Served++
+		v.tally.count(func(b *sim.Bin) {
 			b.Served++
 			if wasted {
-				r.Wasted++
 				b.Wasted++
 			}
 		})

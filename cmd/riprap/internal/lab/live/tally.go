@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -21,10 +22,7 @@ type tally struct {
 
 func newTally(s *sim.Scenario, speed float64) *tally {
 	t := &tally{start: time.Now(), speed: speed}
-	t.sums.Step = s.Step
-	if t.sums.Step <= 0 {
-		t.sums.Step = time.Second
-	}
+	t.sums.Step = cmp.Or(s.Step, time.Second)
 	t.sums.Series = make([]sim.Bin, s.Length/t.sums.Step)
 	t.sums.Last = s.Length
 	return t
@@ -51,14 +49,14 @@ func (t *tally) wait(ctx context.Context, at time.Duration) bool {
 	}
 }
 
-// count lets add count something that happens now, in the sums and in the present step. What happens after the end of
-// the run is not counted.
-func (t *tally) count(add func(*sim.Result, *sim.Bin)) {
+// count lets add count something that happens now, in the present step. What happens after the end of the run is not
+// counted.
+func (t *tally) count(add func(*sim.Bin)) {
 	i := int(t.now() / t.sums.Step)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if i < len(t.sums.Series) {
-		add(&t.sums, &t.sums.Series[i])
+		add(&t.sums.Series[i])
 	}
 }
 
@@ -73,12 +71,12 @@ func (t *tally) late(due time.Duration) {
 // waited notes the wait after an attempt, which is in real time.
 func (t *tally) waited(attempt int, wait time.Duration) {
 	wait = time.Duration(float64(wait) * t.speed)
-	t.count(func(r *sim.Result, _ *sim.Bin) {
-		for len(r.Waits) < attempt {
-			r.Waits = append(r.Waits, sim.Waits{})
+	t.count(func(*sim.Bin) {
+		for len(t.sums.Waits) < attempt {
+			t.sums.Waits = append(t.sums.Waits, sim.Waits{})
 		}
-		r.Waits[attempt-1].Count++
-		r.Waits[attempt-1].Sum += wait
+		t.sums.Waits[attempt-1].Count++
+		t.sums.Waits[attempt-1].Sum += wait
 	})
 }
 
@@ -87,6 +85,7 @@ func (t *tally) result() *Result {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := &Result{Result: t.sums}
+	r.Total()
 	if n := len(t.lags); n > 0 {
 		slices.Sort(t.lags)
 		r.Late, r.Latest = t.lags[(n*19-1)/20], t.lags[n-1]

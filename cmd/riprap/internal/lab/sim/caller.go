@@ -54,7 +54,6 @@ func (w *world) attempt(i int32) {
 		c.isRetry = true
 	}
 	if c.hop == w.onward {
-		w.result.Attempts++
 		if c.isRetry {
 			w.bin.Retries++
 		} else {
@@ -115,13 +114,11 @@ func (w *world) over(i int32, c *call, stop error) {
 		return
 	}
 	if stop == nil {
-		w.result.Answered++
 		w.bin.Good++
 	} else {
-		w.result.GaveUp++
 		w.bin.GaveUp++
 	}
 	if a := &w.scenario.Arrivals; client >= 0 && !a.Once {
-		w.after(max(a.Pause.draw(w.random), shortest), arrive, visit{call: client}, 0)
+		w.after(max(a.Pause.Draw(w.random), shortest), arrive, visit{call: client}, 0)
 	}
 }

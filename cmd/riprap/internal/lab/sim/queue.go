@@ -11,7 +11,7 @@ type queue struct {
 func (q *queue) reach(v visit) {
 	switch {
 	case q.idle > 0 && q.useless(v):
-		q.drop()
+		q.world.bin.Dropped++
 	case q.idle > 0:
 		q.idle--
 		q.start(v)
@@ -25,7 +25,7 @@ func (q *queue) reach(v visit) {
 
 func (q *queue) start(v visit) {
 	w := q.world
-	work := q.slowed(q.Work.draw(w.random))
+	work := q.slowed(q.Work.Draw(w.random))
 	if q.Hangs > 0 && w.random.Float64() < q.Hangs && w.current(v) {
 		until := w.call(v.call).until
 		if until == 0 {
@@ -47,17 +47,12 @@ func (q *queue) worked(v visit) {
 			next = q.waiting.shift()
 		}
 		if q.useless(next) {
-			q.drop()
+			q.world.bin.Dropped++
 			continue
 		}
 		q.idle--
 		q.start(next)
 	}
-}
-
-func (q *queue) drop() {
-	q.world.bin.Dropped++
-	q.world.result.Dropped++
 }
 
 // useless reports whether nobody would wait for the work on an attempt.

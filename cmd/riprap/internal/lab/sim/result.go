@@ -7,15 +7,17 @@ import (
 
 // A Result is what a simulation came to. Attempts are those at the last service, whose callers may be services too.
 type Result struct {
+	// These are the sums of the Series.
 	Calls    int // made by clients
 	Answered int // in time
 	GaveUp   int
 	Attempts int // at the last service, first tries and retries
-	Withheld int // attempts that a rival did not let out
 	Served   int // attempts that the last service has worked on
 	Wasted   int // of those: when the work was done, the caller had left
 	Refused  int // because there was no room
 	Dropped  int // because their callers had left, or nearly so
+
+	Withheld int // attempts that a rival did not let out
 
 	Events int           // that were simulated
 	Last   time.Duration // when the last thing happened
@@ -30,11 +32,29 @@ type Result struct {
 	Recovery *Recovery
 }
 
+// Total sums up the Series, once it is complete.
+func (r *Result) Total() {
+	for i := range r.Series {
+		b := &r.Series[i]
+		r.Calls += int(b.Calls)
+		r.Answered += int(b.Good)
+		r.GaveUp += int(b.GaveUp)
+		r.Attempts += int(b.Tries) + int(b.Retries)
+		r.Served += int(b.Served)
+		r.Wasted += int(b.Wasted)
+		r.Refused += int(b.Refused)
+		r.Dropped += int(b.Dropped)
+	}
+}
+
 // Waits sums up waits.
 type Waits struct {
 	Count int
 	Sum   time.Duration
 }
+
+// Mean is zero if there were none.
+func (w Waits) Mean() time.Duration { return w.Sum / time.Duration(max(w.Count, 1)) }
 
 // A Bin counts what happened in one step of time.
 type Bin struct {

@@ -122,7 +122,8 @@ const (
 	Normal                        // the absolute value, so that it is never negative
 )
 
-func (s *Spread) draw(r *rand.Rand) time.Duration {
+// Draw draws a time.
+func (s *Spread) Draw(r *rand.Rand) time.Duration {
 	switch s.Kind {
 	case Exponential:
 		return time.Duration(r.ExpFloat64() * float64(s.Mean))

@@ -26,7 +26,7 @@ func (w *world) newService(s Service, hop uint8) service {
 
 // send puts an attempt on its way to the service of a hop.
 func (w *world) send(v visit, hop uint8) {
-	wait := w.scenario.Network.draw(w.random)
+	wait := w.scenario.Network.Draw(w.random)
 	if hop == w.onward && w.cut.has(w.now+wait) {
 		wait = w.cut.until - w.now
 	}
@@ -53,7 +53,7 @@ func (w *world) answer(v visit, hop uint8, ok bool) {
 	if hop == w.onward && w.lost.has(w.now) && w.random.Float64() < w.losses {
 		return
 	}
-	wait := w.scenario.Network.draw(w.random)
+	wait := w.scenario.Network.Draw(w.random)
 	switch {
 	case wait == 0 && ok:
 		w.ended(v, nil)
@@ -76,10 +76,8 @@ type place struct {
 func (p place) serve(v visit, ok bool) {
 	w := p.world
 	w.bin.Served++
-	w.result.Served++
 	if !w.current(v) {
 		w.bin.Wasted++
-		w.result.Wasted++
 		return
 	}
 	w.answer(v, p.hop, ok)
@@ -98,7 +96,6 @@ func capped(ns float64) time.Duration { return time.Duration(min(ns, float64(far
 
 func (p place) refuse(v visit) {
 	p.world.bin.Refused++
-	p.world.result.Refused++
 	p.world.answer(v, p.hop, false)
 }
 
@@ -157,7 +154,7 @@ func (s *row) reach(v visit) {
 	}
 	w.call(v.call).seen = s.version
 	net := &w.scenario.Network
-	w.after(net.draw(w.random)+net.draw(w.random), worked, v, s.hop)
+	w.after(net.Draw(w.random)+net.Draw(w.random), worked, v, s.hop)
 }
 
 func (s *row) worked(v visit) {

@@ -45,6 +45,7 @@ func (w *world) run(ctx context.Context) *Result {
 	for w.binEnds < w.scenario.Length {
 		w.nextBin()
 	}
+	w.result.Total()
 	w.result.measure(w.scenario)
 	return w.result
 }
@@ -144,7 +145,7 @@ func (w *world) begin() {
 	for i := range a.Clients {
 		wait := time.Duration(0)
 		if !a.Once {
-			wait = a.Pause.draw(w.random)
+			wait = a.Pause.Draw(w.random)
 		}
 		w.after(wait, arrive, visit{call: int32(i)}, 0)
 	}
@@ -166,7 +167,6 @@ func (w *world) happen(e *event) {
 		if e.call < 0 {
 			w.nextArrival()
 		}
-		w.result.Calls++
 		w.bin.Calls++
 		w.newCall(0, e.call, false, visit{})
 	case reach:

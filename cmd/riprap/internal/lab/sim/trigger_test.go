@@ -133,7 +133,7 @@ func TestSpreadsAreDrawnAsTheyAreNamed(t *testing.T) {
 			w := newWorld(&Scenario{Services: []Service{{Kind: Coin}}}, &Candidate{}, 1)
 			sum, squares := 0.0, 0.0
 			for range n {
-				x := tt.spread.draw(w.random)
+				x := tt.spread.Draw(w.random)
 				if x < 0 {
 					t.Fatalf("draw: %v, want no negative time", x)
 				}
