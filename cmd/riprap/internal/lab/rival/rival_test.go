@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"math"
-	"math/rand/v2"
 	"testing"
 	"time"
 
-	"github.com/riprap-go/riprap"
 	"github.com/riprap-go/riprap/cmd/riprap/internal/lab/sim"
 )
 
@@ -230,24 +228,6 @@ func TestTheSlidingBudgetGoesOnPayingInAnOutage(t *testing.T) {
 	}
 }
 
-func TestTheBreakerAllowsRetriesWhileThereWereFewFailuresForTheCalls(t *testing.T) {
-	b := &Breaker{Share: 0.1}
-	first(b, 91, 0, nil)
-	first(b, 9, 0, errFailed)
-	b.Ended(0, 2, errFailed, errFailed) // a retry's failure counts, and is no call
-	if !b.Retry(0, errFailed) {
-		t.Error("no retry at 10 failures for 100 calls, want one: it is the share, not more")
-	}
-	b.Ended(0, 3, errFailed, errFailed)
-	if b.Retry(0, errFailed) {
-		t.Error("a retry at 11 failures for 100 calls, two of them of retries, want none")
-	}
-	first(b, 10, time.Hour, nil)
-	if !b.Retry(time.Hour, errFailed) {
-		t.Error("no retry at 11 failures for 110 calls: it counts for ever")
-	}
-}
-
 func TestAdaptiveDropsByTheFormulaOfItsSource(t *testing.T) {
 	for _, tt := range []struct {
 		k                float64
@@ -323,54 +303,6 @@ func TestAdaptiveForgetsInOrAfterItsWindow(t *testing.T) {
 		}
 		if math.Abs(a.wanted-1200) > 15 {
 			t.Errorf("ten calls a second weigh %v, want 1200 (hard %v)", a.wanted, a.Hard)
-		}
-	}
-}
-
-func TestClippedWaitsPileUpAtTheirMaximumAndRiprapsDoNot(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 0))
-	base, most := 5*ms, 2*s
-	clipped := &Clipped{Base: base, Max: most}
-	ours := riprap.Backoff{Base: base, Max: most, Jitter: riprap.Decorrelated}
-	const clients, waits = 100, 100
-	var atMax, oursAtMax int
-	for range clients {
-		prev, own := time.Duration(0), time.Duration(0)
-		for n := range waits {
-			own = ours.Delay(n+1, own, random.Float64())
-			prev = clipped.Wait(own, prev, random.Float64())
-			if prev < base || prev > most {
-				t.Fatalf("Wait: %v, want %v to %v", prev, base, most)
-			}
-			if prev == most {
-				atMax++
-			}
-			if own == most {
-				oursAtMax++
-			}
-		}
-	}
-	if share := float64(atMax) / (clients * waits); share < 0.2 {
-		t.Errorf("%.3f of the clipped waits are exactly %v, want a fifth or more", share, most)
-	}
-	if oursAtMax > 2 {
-		t.Errorf("%d of riprap's %d waits are exactly %v, want hardly any", oursAtMax, clients*waits, most)
-	}
-}
-
-func TestClippedDrawsBetweenBaseAndThreeTimesTheWaitBefore(t *testing.T) {
-	c := &Clipped{Base: 100 * ms, Max: 2 * s}
-	for _, tt := range []struct {
-		prev time.Duration
-		u    float64
-		want time.Duration
-	}{
-		{0, 0, 100 * ms}, {0, 0.5, 200 * ms}, {0, 0.999999999, 299999999},
-		{400 * ms, 0.5, 650 * ms}, {400 * ms, 0, 100 * ms},
-		{2 * s, 0.5, 2 * s}, {2 * s, 0.2, 1280 * ms},
-	} {
-		if got := c.Wait(0, tt.prev, tt.u); got != tt.want {
-			t.Errorf("Wait after %v with a draw of %v: %v, want %v", tt.prev, tt.u, got, tt.want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package rival
 
 import (
+	"cmp"
 	"math"
 	"time"
 )
@@ -26,11 +27,7 @@ type Adaptive struct {
 // Admit drops an attempt with the probability max(0, (wanted - K·accepted)/(wanted + 1)).
 func (a *Adaptive) Admit(now time.Duration, _ int, u float64) bool {
 	a.forget(now)
-	k := a.K
-	if k == 0 {
-		k = 2
-	}
-	p := max(0, (a.wanted-k*a.accepted)/(a.wanted+1))
+	p := max(0, (a.wanted-cmp.Or(a.K, 2)*a.accepted)/(a.wanted+1))
 	a.wanted++
 	a.present().wanted++
 	return u >= p
@@ -50,10 +47,7 @@ func (a *Adaptive) present() *struct{ wanted, accepted float64 } {
 }
 
 func (a *Adaptive) forget(now time.Duration) {
-	window := a.Window
-	if window == 0 {
-		window = 2 * time.Minute
-	}
+	window := cmp.Or(a.Window, 2*time.Minute)
 	if !a.Hard {
 		fade := math.Exp(-float64(now-a.last) / float64(window))
 		a.wanted *= fade

@@ -5,43 +5,32 @@ import (
 	"time"
 )
 
-// Periodic is the budget of many examples: so many retries in each Period, counted from nothing when the next one begins.
-// Periods are those of the clock, so that all processes begin them at the same instant. The zero Periodic allows 60 in a
-// minute, the figures of "Site Reliability Engineering" (Beyer and others, 2016, chapter 22), which does not say how the
-// minute is counted.
-type Periodic struct {
+// Breaker allows retries while there have been at most Share failures for each call, ever. It counts the failures of
+// retries too, so that it opens earlier than a share of failed calls would ("Fixing retries with token buckets and circuit
+// breakers", Marc Brooker, 2022, and the simulator published with it).
+type Breaker struct {
 	plain
-	Retries int           // zero means 60
-	Period  time.Duration // zero means a minute
-
-	period int64
-	made   int
+	Share         float64
+	calls, failed float64
 }
 
-// Retry counts.
-func (p *Periodic) Retry(now time.Duration, _ error) bool {
-	if present := int64(now / cmp.Or(p.Period, time.Minute)); present != p.period {
-		p.period, p.made = present, 0
+// Admit counts calls.
+func (b *Breaker) Admit(_ time.Duration, attempt int, _ float64) bool {
+	if attempt == 1 {
+		b.calls++
 	}
-	if p.made >= cmp.Or(p.Retries, 60) {
-		return false
-	}
-	p.made++
 	return true
 }
 
-// Added is the truncated exponential backoff of Google Cloud's documentation (for one, "Exponential backoff" of
-// Memorystore for Redis): a random time of up to Spread is added to the exponential wait, and what is longer than Max is
-// cut to Max. Once there, all clients wait exactly Max. The wait that it adds to is that of a Backoff without jitter.
-type Added struct {
-	plain
-	Spread, Max time.Duration
+// Ended counts failures.
+func (b *Breaker) Ended(_ time.Duration, _ int, _, err error) {
+	if err != nil {
+		b.failed++
+	}
 }
 
-// Wait adds and clips.
-func (a *Added) Wait(own, _ time.Duration, u float64) time.Duration {
-	return min(own+time.Duration(float64(a.Spread)*u), a.Max)
-}
+// Retry allows while there were few enough.
+func (b *Breaker) Retry(time.Duration, error) bool { return b.failed <= b.Share*b.calls }
 
 // Circuit is a circuit breaker inside of the retries. Its zero figures are the defaults of gobreaker
 // (github.com/sony/gobreaker): when six attempts in a row have failed it opens and refuses all for a minute, first tries
