@@ -122,7 +122,7 @@ func parse(verb string, args []string, help io.Writer) (*request, error) {
 	if q.figure, err = findFigure(cmp.Or(*figure, q.study.figure)); err != nil {
 		return nil, fmt.Errorf("-figure: %w", err)
 	}
-	q.bared = given["figure"] || q.study.columns[0].name != recovery.name && q.study.columns[0].name != attempts.name
+	q.asBars = given["figure"] || q.study.bars
 	if q.asJSON && q.asCSV {
 		return nil, errors.New("-json and -csv exclude each other")
 	}

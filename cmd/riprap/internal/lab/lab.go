@@ -26,7 +26,7 @@ type request struct {
 	asCSV    bool
 	svgFile  string
 	figure   figure // that a picture of lines or bars shows
-	bared    bool   // the picture is one of bars
+	asBars   bool   // the picture is one of bars
 	list     string // the axis that is a list of values; empty if none is
 	repeated string // the command that does the same again
 }

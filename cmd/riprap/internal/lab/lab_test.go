@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/riprap-go/riprap/cmd/riprap/internal/exit"
@@ -26,8 +27,8 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // run runs the subcommand and returns what it printed.
 func run(t *testing.T, ctx context.Context, args string) (stdout string, err error) {
 	t.Helper()
-	var out, progress bytes.Buffer
-	err = Run(ctx, strings.Fields(args), &out, &progress)
+	var out bytes.Buffer
+	err = Run(ctx, strings.Fields(args), &out, io.Discard)
 	return out.String(), err
 }
 
@@ -226,11 +227,11 @@ func TestStoppedEarlyItPrintsWhatThereIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	trials := q.groups[0].trials
-	done := 0
+	var done atomic.Int64
 	var r report
 	r.request, r.stopped = q, true
 	r.groups = [][]*summary{simulate(ctx, trials, 1, q.seeds, func() {
-		if done++; done == 6 { // a simulation or two more may be under way
+		if done.Add(1) == 6 { // a simulation or two more may be under way
 			stop()
 		}
 	})}
@@ -264,6 +265,20 @@ func TestRunIsNotFineUnlessTheServiceRecovers(t *testing.T) {
 	}
 	if _, err := run(t, t.Context(), "compare outage --for 300s --seeds 2 --policies at-once"); err != nil {
 		t.Errorf("a comparison: %v, want nil: it judges nobody", err)
+	}
+}
+
+func TestWithoutATriggerNothingIsSaidOfARecovery(t *testing.T) {
+	for _, verb := range []string{"compare", "run"} {
+		text, err := run(t, t.Context(), verb+" outage --trigger none --for 30s --seeds 2 --policies riprap")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, wrong := range []string{"never", "NaN", "0 % ("} {
+			if strings.Contains(text, wrong) {
+				t.Errorf("%s without a trigger says %q:\n%s", verb, wrong, text)
+			}
+		}
 	}
 }
 

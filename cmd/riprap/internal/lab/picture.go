@@ -11,15 +11,15 @@ import (
 
 const panels = 6 // that one picture can show
 
-// svg is the report as a picture: lines where there is a list of values, bars of the attempts at the end of a row of
-// services, and else the first seed over time.
+// svg is the report as a picture: lines where there is a list of values, bars where a figure is asked for or the study
+// has one, and else the first seed over time.
 func (r *report) svg() (string, error) {
 	switch rows := r.all(); {
 	case r.simulated() < r.wanted():
 		return "", errors.New("no picture: not all was simulated")
 	case len(r.groups) > 1:
 		return r.lines().SVG(), nil
-	case r.bared:
+	case r.asBars:
 		return r.bars().SVG(), nil
 	case len(rows) > panels:
 		return "", fmt.Errorf("a picture shows %d policies at most: choose them with -policies", panels)

@@ -16,8 +16,8 @@ type trial struct {
 	candidate *sim.Candidate
 }
 
-// simulate runs each trial under so many seeds, on all processors, and calls done after each simulation. When ctx ends it,
-// the summaries hold what there is. They are the same for the same seeds, however many processors there are.
+// simulate runs each trial under so many seeds, on all processors, and calls done after each simulation, from several
+// goroutines at once. When ctx ends it, the summaries hold what there is. They are the same for the same seeds, however many processors there are.
 func simulate(ctx context.Context, trials []trial, first uint64, seeds int, done func()) []*summary {
 	type job struct{ trial, seed int }
 	jobs := make(chan job)

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"slices"
 	"time"
 
 	"github.com/riprap-go/riprap"
@@ -13,8 +14,9 @@ type study struct {
 	sim.Scenario
 	seeds      int // simulations of each candidate, unless asked otherwise
 	candidates []sim.Candidate
-	columns    []column
-	figure     string // that a picture shows, unless it is of the time
+	columns    []figure // of its tables
+	figure     string   // that a picture of bars or lines shows
+	bars       bool     // a picture is one of bars, and not of the first seed over time
 }
 
 const (
@@ -35,7 +37,7 @@ var studies = []study{
 		},
 		seeds:      100,
 		candidates: contenders,
-		columns:    []column{attempts, completion, answered, picture},
+		columns:    columns("attempts", "completion_seconds", "answered"),
 		figure:     "attempts",
 	},
 	{
@@ -79,8 +81,9 @@ var studies = []study{
 		},
 		seeds:      10,
 		candidates: flakyCandidates,
-		columns:    []column{answered, amplification, picture},
+		columns:    columns("answered", "attempts_per_call"),
 		figure:     "answered",
+		bars:       true,
 	},
 	{
 		Scenario: sim.Scenario{
@@ -95,8 +98,9 @@ var studies = []study{
 		},
 		seeds:      20,
 		candidates: layersCandidates,
-		columns:    append([]column{duringFault}, storm...),
+		columns:    slices.Concat(columns("attempts_per_call_in_fault"), storm),
 		figure:     "attempts_per_call_in_fault",
+		bars:       true,
 	},
 	{
 		Scenario: sim.Scenario{
@@ -110,9 +114,25 @@ var studies = []study{
 		},
 		seeds:      4,
 		candidates: threadsCandidates,
-		columns:    []column{admitted, answered, amplification, picture},
+		columns:    columns("admitted", "answered", "attempts_per_call"),
 		figure:     "admitted",
+		bars:       true,
 	},
+}
+
+// storm is the columns of a scenario in which the service may never recover.
+var storm = columns("recovered", "recovery_seconds", "overshoot", "attempts_per_call", "wasted", "lost")
+
+func columns(names ...string) []figure {
+	out := make([]figure, len(names))
+	for i, name := range names {
+		f, err := findFigure(name)
+		if err != nil || f.head == "" {
+			panic("no column " + name)
+		}
+		out[i] = f
+	}
+	return out
 }
 
 // crowded is a service that does everything at once, with 40 calls a second and a trigger that doubles them.
@@ -133,7 +153,7 @@ func crowded(name, about string, kind sim.TriggerKind, length time.Duration) sim
 	}
 }
 
-// attempts returns a policy of so many attempts with the waits of a Backoff.
+// policy returns one of so many attempts with the waits of a Backoff.
 func policy(attempts int, b riprap.Backoff) riprap.Policy {
 	return riprap.Policy{MaxAttempts: attempts, Backoff: b}
 }
@@ -190,7 +210,7 @@ func callBucket(ratio, size float64) func() sim.Rival {
 	return func() sim.Rival { return &rival.Bucket{PerCall: ratio, Size: size, Tokens: size} }
 }
 
-// late is what lets a service drop an attempt of which nobody will see the answer.
+// margin lets a service drop an attempt of which nobody will see the answer.
 var margin = sim.Admission{Drop: true, Margin: 20 * ms}
 
 var outageCandidates = []sim.Candidate{
