@@ -1,12 +1,8 @@
 package lab
 
 import (
-	"encoding/csv"
 	"encoding/json"
 	"math"
-	"strconv"
-	"strings"
-	"time"
 
 	"github.com/riprap-go/riprap/cmd/riprap/internal/lab/sim"
 )
@@ -117,58 +113,6 @@ func (s *summary) seriesJSON() *seriesJSON {
 		GaveUp:  each(func(b *sim.Bin) int32 { return b.GaveUp }),
 		Waiting: each(func(b *sim.Bin) int32 { return b.Waiting }),
 	}
-}
-
-// csv has a line for each row of a comparison, and for each step of time of a run.
-func (r *report) csv() (string, error) {
-	var b strings.Builder
-	w := csv.NewWriter(&b)
-	head := true
-	for i, g := range r.groups {
-		for _, s := range g {
-			if s.seeds == 0 {
-				continue
-			}
-			by := "riprap"
-			if s.candidate.Rival != nil {
-				by = "not riprap"
-			}
-			first := []string{r.study.Name, r.request.groups[i].label, s.candidate.Name, by}
-			names := []string{"scenario", "list", "policy", "decided_by"}
-			if r.verb == "run" {
-				if head {
-					w.Write(append(names, "second", "calls", "first_tries", "retries", "reached", "served", "wasted", "refused", "dropped", "answered", "given_up", "waiting"))
-				}
-				for j, v := range s.series {
-					line := append(first[:4:4], text((time.Duration(j) * s.step).Seconds()))
-					for _, n := range []int32{v.Calls, v.Tries, v.Retries, v.Reached, v.Served, v.Wasted, v.Refused, v.Dropped, v.Good, v.GaveUp, v.Waiting} {
-						line = append(line, strconv.Itoa(int(n)))
-					}
-					w.Write(line)
-				}
-			} else {
-				line := append(first, strconv.Itoa(s.seeds))
-				names = append(names, "seeds")
-				for _, f := range figures {
-					names, line = append(names, f.name), append(line, text(f.value(s)))
-				}
-				if head {
-					w.Write(names)
-				}
-				w.Write(line)
-			}
-			head = false
-		}
-	}
-	w.Flush()
-	return b.String(), w.Error()
-}
-
-func text(x float64) string {
-	if math.IsNaN(x) {
-		return ""
-	}
-	return strconv.FormatFloat(round(x), 'f', -1, 64)
 }
 
 // round keeps six decimals, more than a simulation can tell.

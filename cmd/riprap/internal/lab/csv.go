@@ -1,0 +1,75 @@
+package lab
+
+import (
+	"encoding/csv"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// csv has a line for each row of a comparison, and for each step of time of a run.
+func (r *report) csv() (string, error) {
+	var lines [][]string
+	for i, g := range r.groups {
+		for _, s := range g {
+			if s.seeds == 0 {
+				continue
+			}
+			by := "riprap"
+			if s.candidate.Rival != nil {
+				by = "not riprap"
+			}
+			row := []string{r.study.Name, r.request.groups[i].label, s.candidate.Name, by}
+			if r.verb != "run" {
+				lines = append(lines, slices.Concat(row, s.figureCells()))
+				continue
+			}
+			for step := range s.series {
+				lines = append(lines, slices.Concat(row, s.stepCells(step)))
+			}
+		}
+	}
+	if len(lines) == 0 {
+		return "", nil
+	}
+	head := []string{"scenario", "list", "policy", "decided_by"}
+	if r.verb == "run" {
+		head = append(head, "second", "calls", "first_tries", "retries", "reached", "served", "wasted", "refused", "dropped",
+			"answered", "given_up", "waiting")
+	} else {
+		head = append(head, "seeds")
+		for _, f := range figures {
+			head = append(head, f.name)
+		}
+	}
+	var b strings.Builder
+	err := csv.NewWriter(&b).WriteAll(slices.Insert(lines, 0, head))
+	return b.String(), err
+}
+
+func (s *summary) figureCells() []string {
+	cells := []string{strconv.Itoa(s.seeds)}
+	for _, f := range figures {
+		cells = append(cells, number(f.value(s)))
+	}
+	return cells
+}
+
+func (s *summary) stepCells(step int) []string {
+	cells := []string{number((time.Duration(step) * s.step).Seconds())}
+	b := s.series[step]
+	for _, n := range []int32{b.Calls, b.Tries, b.Retries, b.Reached, b.Served, b.Wasted, b.Refused, b.Dropped, b.Good, b.GaveUp, b.Waiting} {
+		cells = append(cells, strconv.Itoa(int(n)))
+	}
+	return cells
+}
+
+// number is empty for what is not known.
+func number(x float64) string {
+	if math.IsNaN(x) {
+		return ""
+	}
+	return strconv.FormatFloat(round(x), 'f', -1, 64)
+}
