@@ -15,46 +15,47 @@ import (
 
 func TestMistakesAreUsageErrorsThatSayWhatToDo(t *testing.T) {
 	for args, want := range map[string]string{
-		"":                                      "say what to do: list, run or compare",
-		"foo":                                   `unknown verb "foo"`,
-		"list all":                              `unexpected argument "all"`,
-		"run":                                   "want the name of one scenario: contention, outage",
-		"run outage layers":                     "want the name of one scenario",
-		"run outge":                             `unknown scenario "outge": there are contention, outage`,
-		"run outage --seeds 0":                  "-seeds 0: want 1 to",
-		"run outage --seeds x":                  "invalid value",
-		"run outage --nonsense":                 "-nonsense",
-		"run outage --json --csv":               "-json and -csv exclude each other",
-		"run outage --policies foo":             `has no policy "foo": there are no-retries, at-once-2`,
-		"run outage --policies riprap,":         `has no policy ""`,
-		"run outage --policy base=1s":           "want NAME:key=value",
-		"run outage --policy x:base=1":          "base=1: want a time such as 500ms",
-		"run outage --policy x:bse=1s":          "bse=1s: unknown key: there are like, attempts, base",
-		"run outage --policy x:attempts=0":      "attempts=0: want a number from 1",
-		"run outage --policy x:factor=NaN":      "factor=NaN: want a number from 1",
-		"run outage --policy x:jitter=some":     `jitter "some" is not full, equal`,
-		"run outage --policy x:budget=a":        "budget=a: want none or RATIO/RESERVE/WINDOW",
-		"run outage --policy x:like=foo":        `has no policy "foo"`,
-		"run outage --policy x:server=foo":      `"foo" is none of fifo, lifo`,
-		"run outage --trigger slow":             "want KIND:FROM+FOR",
-		"run outage --trigger slow:5s":          "want KIND:FROM+FOR",
-		"run outage --trigger slow:5s+3s":       "slow needs a factor, such as slow:5s+3s*4",
-		"run outage --trigger lost:5s+3s*2":     "a share of the answers, 1 at most",
-		"run outage --trigger gone:5s+3s":       `"gone" is none of down, cut`,
-		"run outage --server foo":               `-server "foo": "foo" is none of fifo`,
-		"run outage --server room=x":            "room=x: want a number of places",
-		"run outage --server drop=x":            "drop=x: want a time such as 20ms",
-		"run outage --rate x":                   `-rate x: "x" is not a number`,
-		"run outage --rate 1,2 --processes 3,4": "are both lists",
-		"run outage --processes 1.5":            "-processes 1.5: want a whole number",
-		"run outage --layers 0":                 "-layers 0: want a whole number from 1",
-		"run outage --layers 21":                "want 20 at most",
-		"run outage --fails 0.5":                "no such chance, only flaky has",
-		"run flaky --fails 1.5":                 "-fails 1.5: want 0 to 1",
-		"run outage --timeout -1s":              "-timeout -1s: want no negative time",
-		"run outage --for 0s":                   "has no end",
-		"run contention --rate 5":               "has no end",
-		"compare outage --figure foo":           `-figure: unknown figure "foo": there are recovered`,
+		"":                                        "say what to do: list, run or compare",
+		"foo":                                     `unknown verb "foo"`,
+		"list all":                                `unexpected argument "all"`,
+		"run":                                     "want the name of one scenario: contention, outage",
+		"run outage layers":                       "want the name of one scenario",
+		"run outge":                               `unknown scenario "outge": there are contention, outage`,
+		"run outage --seeds 0":                    "-seeds 0: want 1 to",
+		"run outage --seeds x":                    "invalid value",
+		"run outage --nonsense":                   "-nonsense",
+		"run outage --json --csv":                 "-json and -csv exclude each other",
+		"run outage --policies foo":               `has no policy "foo": there are no-retries, at-once-2`,
+		"run outage --policies riprap,":           `has no policy ""`,
+		"run outage --policy base=1s":             "want NAME:key=value",
+		"run outage --policy x:base=1":            "base=1: want a time such as 500ms",
+		"run outage --policy x:bse=1s":            "bse=1s: unknown key: there are like, attempts, base",
+		"run outage --policy x:attempts=0":        "attempts=0: want a number from 1",
+		"run outage --policy x:factor=NaN":        "factor=NaN: want a number from 1",
+		"run outage --policy x:jitter=some":       `jitter "some" is not full, equal`,
+		"run outage --policy x:budget=a":          "budget=a: want none or RATIO/RESERVE/WINDOW",
+		"run outage --policy x:like=foo":          `has no policy "foo"`,
+		"run outage --policy x:base=1s,like=drop": "like=drop: want it before the other keys",
+		"run outage --policy x:server=foo":        `"foo" is none of fifo, lifo`,
+		"run outage --trigger slow":               "want KIND:FROM+FOR",
+		"run outage --trigger slow:5s":            "want KIND:FROM+FOR",
+		"run outage --trigger slow:5s+3s":         "slow needs a factor, such as slow:5s+3s*4",
+		"run outage --trigger lost:5s+3s*2":       "a share of the answers, 1 at most",
+		"run outage --trigger gone:5s+3s":         `"gone" is none of down, cut`,
+		"run outage --server foo":                 `-server "foo": "foo" is none of fifo`,
+		"run outage --server room=x":              "room=x: want a number of places",
+		"run outage --server drop=x":              "drop=x: want a time such as 20ms",
+		"run outage --rate x":                     `-rate x: "x" is not a number`,
+		"run outage --rate 1,2 --processes 3,4":   "are both lists",
+		"run outage --processes 1.5":              "-processes 1.5: want a whole number",
+		"run outage --layers 0":                   "-layers 0: want a whole number from 1",
+		"run outage --layers 21":                  "want 20 at most",
+		"run outage --fails 0.5":                  "no such chance, only flaky has",
+		"run flaky --fails 1.5":                   "-fails 1.5: want 0 to 1",
+		"run outage --timeout -1s":                "-timeout -1s: want no negative time",
+		"run outage --for 0s":                     "has no end",
+		"run contention --rate 5":                 "has no end",
+		"compare outage --figure foo":             `-figure: unknown figure "foo": there are recovered`,
 	} {
 		err := Run(t.Context(), strings.Fields(args), io.Discard, io.Discard)
 		if _, ok := errors.AsType[*exit.UsageError](err); !ok || !strings.Contains(err.Error(), want) {
@@ -126,6 +127,25 @@ func TestClientsMakeArrivalsClosed(t *testing.T) {
 	want := sim.Arrivals{Clients: 50, Pause: sim.Spread{Kind: sim.Exponential, Mean: 100 * ms}}
 	if got := q.groups[0].trials[0].scenario.Arrivals; got != want {
 		t.Errorf("arrivals %+v, want %+v", got, want)
+	}
+}
+
+func TestTheCommandThatDoesItAgainIsQuotedForAShell(t *testing.T) {
+	for arg, want := range map[string]string{
+		"jitter-1s,riprap":  "jitter-1s,riprap",
+		"x:base=1s,like=a":  "x:base=1s,like=a",
+		"drop=20ms+lifo":    "drop=20ms+lifo",
+		"slow:60s+10s*4":    "'slow:60s+10s*4'",
+		"a b":               "'a b'",
+		"":                  "''",
+		"it's":              `'it'\''s'`,
+		"#x":                "'#x'",
+		"~":                 "'~'",
+		"[a]{b}!c\\d`e`\nf": "'[a]{b}!c\\d`e`\nf'",
+	} {
+		if got := quoted([]string{arg}); got != want {
+			t.Errorf("quoted %q = %s, want %s", arg, got, want)
+		}
 	}
 }
 

@@ -18,11 +18,14 @@ func (q *request) parsePolicy(text string) (sim.Candidate, error) {
 	}
 	c := ours
 	c.About = keys
-	for pair := range strings.SplitSeq(keys, ",") {
+	for i, pair := range strings.Split(keys, ",") {
 		if pair == "" {
 			continue
 		}
 		key, value, _ := strings.Cut(pair, "=")
+		if key == "like" && i > 0 {
+			return c, fmt.Errorf("%s: want it before the other keys, which change what it names", pair)
+		}
 		if err := q.setPolicy(&c, key, value); err != nil {
 			return c, fmt.Errorf("%s: %w", pair, err)
 		}
