@@ -16,6 +16,8 @@ type figure struct {
 	unit  string // "%" for a share
 	value func(*summary) float64
 
+	interval func(*summary) (low, high float64) // nil means none is known
+
 	// Of those that are in tables.
 	head  string
 	about string                // what it says, for the legend
@@ -32,6 +34,8 @@ var figures = []figure{
 			}
 			return share(s.recovered, s.seeds)
 		},
+		interval: (*summary).interval,
+
 		head:  "recovers",
 		about: "share of the seeds in which the service was healthy again after the trigger, and stayed so, with its 95 % interval",
 		cell: func(s *summary) string {
@@ -143,12 +147,15 @@ func findFigure(name string) (figure, error) {
 	return figure{}, fmt.Errorf("unknown figure %q: there are %s", name, strings.Join(names, ", "))
 }
 
-// shown is the value as a chart shows it: shares in per cent.
-func (f figure) shown(s *summary) float64 {
+// shown is the value as a chart shows it.
+func (f figure) shown(s *summary) float64 { return f.scale() * f.value(s) }
+
+// scale is 100 for shares, which a chart shows in per cent.
+func (f figure) scale() float64 {
 	if f.unit == "%" {
-		return 100 * f.value(s)
+		return 100
 	}
-	return f.value(s)
+	return 1
 }
 
 // triggered reports whether something goes wrong in the scenario, and was simulated.

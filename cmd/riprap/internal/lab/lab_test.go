@@ -268,6 +268,24 @@ func TestRunIsNotFineUnlessTheServiceRecovers(t *testing.T) {
 	}
 }
 
+func TestBarsOfAProbabilityHaveItsInterval(t *testing.T) {
+	for figure, want := range map[string]int{"recovered": 2, "lost": 0} {
+		q, err := parse("compare", strings.Fields("outage --for 100s --seeds 1 --policies at-once,riprap --figure "+figure), io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		intervals := 0
+		for _, bar := range q.simulate(t.Context(), io.Discard).bars().Bars {
+			if bar.Low < bar.High && bar.Low <= bar.Value && bar.Value <= bar.High {
+				intervals++
+			}
+		}
+		if intervals != want {
+			t.Errorf("%s: %d bars with an interval, want %d", figure, intervals, want)
+		}
+	}
+}
+
 func TestWithoutATriggerNothingIsSaidOfARecovery(t *testing.T) {
 	for _, verb := range []string{"compare", "run"} {
 		text, err := run(t, t.Context(), verb+" outage --trigger none --for 30s --seeds 2 --policies riprap")

@@ -92,7 +92,7 @@ func (r *report) lines() *chart.Lines {
 		Y:           chart.Axis{Label: r.figure.label, Unit: r.figure.unit},
 	}
 	for i, first := range r.groups[0] {
-		line := chart.Series{Name: label(first), Dots: true}
+		line := chart.Series{Name: label(first)}
 		for j, g := range r.groups {
 			line.Points = append(line.Points, chart.Point{X: r.request.groups[j].value, Y: r.figure.shown(g[i])})
 		}
@@ -110,7 +110,12 @@ func (r *report) bars() *chart.Bars {
 		Unit:        r.figure.unit,
 	}
 	for _, s := range r.all() {
-		c.Bars = append(c.Bars, chart.Bar{Label: label(s), Value: r.figure.shown(s)})
+		bar := chart.Bar{Label: label(s), Value: r.figure.shown(s)}
+		if r.figure.interval != nil {
+			low, high := r.figure.interval(s)
+			bar.Low, bar.High = r.figure.scale()*low, r.figure.scale()*high
+		}
+		c.Bars = append(c.Bars, bar)
 	}
 	return c
 }

@@ -111,10 +111,10 @@ func aStorm() *Storm {
 func someLines() *Lines {
 	return &Lines{
 		Title: "Calls against clients",
-		X:     Axis{Label: "clients"}, Y: Axis{Label: "calls", Log: true},
+		X:     Axis{Label: "clients"}, Y: Axis{Label: "calls"},
 		Series: []Series{
-			{Name: "no backoff", Points: []Point{{1, 1}, {10, 60}, {50, 1300}, {100, 5100}}, Dots: true},
-			{Name: "full jitter", Points: []Point{{1, 1}, {10, 40}, {50, 300}, {100, 800}}, Dots: true},
+			{Name: "no backoff", Points: []Point{{1, 1}, {10, 60}, {50, 1300}, {100, 5100}}},
+			{Name: "full jitter", Points: []Point{{1, 1}, {10, 40}, {50, 300}, {100, 800}}},
 			{Name: "budget", Points: []Point{{1, 1}, {10, 30}, {50, math.NaN()}, {80, 500}, {100, 790}}, Meaning: Goodput},
 		},
 	}
@@ -156,7 +156,7 @@ func TestTextIsEscaped(t *testing.T) {
 	const want = "</text><script>alert(1)</script> & \"'\ufffd\ufffd\ufffd"
 	s := &Storm{Title: hostile, Description: hostile, Faults: []Span{{0, time.Second, hostile}},
 		Panels: []Panel{{Title: hostile, Caption: hostile, First: []float64{1, 2}}}}
-	l := &Lines{Title: hostile, Description: hostile, X: Axis{hostile, hostile, false}, Y: Axis{hostile, hostile, true},
+	l := &Lines{Title: hostile, Description: hostile, X: Axis{hostile, hostile}, Y: Axis{hostile, hostile},
 		Series: []Series{{Name: hostile, Points: []Point{{1, 1}, {2, 2}}}}}
 	b := &Bars{Title: hostile, Description: hostile, Label: hostile, Unit: hostile,
 		Bars: []Bar{{Label: hostile, Value: 1}, {Label: hostile, Value: 1, Text: hostile}}}
@@ -180,7 +180,6 @@ func TestNothingToDrawIsSaid(t *testing.T) {
 		"an empty panel":   (&Storm{Panels: []Panel{{Title: "riprap"}}}).SVG(),
 		"no lines":         (&Lines{}).SVG(),
 		"lines of nothing": (&Lines{Series: []Series{{Name: "a", Points: []Point{{nan[0], 1}}}}}).SVG(),
-		"below a log axis": (&Lines{Y: Axis{Log: true}, Series: []Series{{Name: "a", Points: []Point{{1, 0}, {2, -1}}}}}).SVG(),
 		"no bars":          (&Bars{}).SVG(),
 	} {
 		if got := texts(read(t, svg)); !slices.Contains(got, "no data") {
@@ -310,14 +309,14 @@ func FuzzStorm(f *testing.F) {
 }
 
 func FuzzLines(f *testing.F) {
-	f.Add("full jitter", "%", 0, bytesOf(1, 1, 10, 60, 50, 1300), true, false, 2)
-	f.Add("\x00", " s", 5, extremes, false, true, 40)
-	f.Add("", "", 5, bytesOf(1e15, 1, 1e15-1, 2), false, false, 1)
-	f.Fuzz(func(t *testing.T, text, unit string, width int, data []byte, logX, logY bool, series int) {
-		l := &Lines{Title: text, Width: width, X: Axis{text, unit, logX}, Y: Axis{text, unit, logY}}
+	f.Add("full jitter", "%", 0, bytesOf(1, 1, 10, 60, 50, 1300), 2)
+	f.Add("\x00", " s", 5, extremes, 40)
+	f.Add("", "", 5, bytesOf(1e15, 1, 1e15-1, 2), 1)
+	f.Fuzz(func(t *testing.T, text, unit string, width int, data []byte, series int) {
+		l := &Lines{Title: text, Width: width, X: Axis{text, unit}, Y: Axis{text, unit}}
 		list := numbers(data)
 		for i := range max(0, min(series, 50)) {
-			s := Series{Name: text, Meaning: Meaning(i - 1), Dots: i%2 == 0}
+			s := Series{Name: text, Meaning: Meaning(i - 1)}
 			for k := 0; k+1 < len(list); k += 2 {
 				s.Points = append(s.Points, Point{list[k], list[k+1]})
 			}

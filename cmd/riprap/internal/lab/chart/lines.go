@@ -11,11 +11,10 @@ type Lines struct {
 	Series      []Series
 }
 
-// An Axis says what is measured along it. A linear Y starts at zero.
+// An Axis says what is measured along it. Y starts at zero.
 type Axis struct {
 	Label string // "clients that call at once"
 	Unit  string // follows every number as it stands: "%", "/s", " s"
-	Log   bool   // powers of ten at equal distances; what is zero or negative is left out
 }
 
 // A Series is one line with its name at the end. Series of the same Meaning differ by their dashes, and all of them by
@@ -24,7 +23,6 @@ type Series struct {
 	Name    string
 	Points  []Point // in the order in which they are connected; one that cannot be drawn interrupts the line
 	Meaning Meaning // Plain means a shade of ink
-	Dots    bool    // mark the points, not the line's end alone
 }
 
 // A Point is a pair of figures.
@@ -51,7 +49,7 @@ func (l *Lines) SVG() string {
 		}
 	}
 	height := max(200, min(float64(total*0.36), 300), float64(rows*textLine))
-	yTicks := l.Y.ticks(y, 5)
+	yTicks := ticks(y.lo, y.hi, 5, l.Y.Unit)
 	gutter := 0.0
 	for _, t := range yTicks {
 		gutter = max(gutter, textWidth(t.label, tickSize)+8)
@@ -67,7 +65,7 @@ func (l *Lines) SVG() string {
 		c.text("quiet tick", "end", left-8, at, t.label)
 	}
 	c.line("axis", point{left, y.at(max(y.lo, 0))}, point{right, y.at(max(y.lo, 0))})
-	for _, t := range l.X.ticks(x, max(int((right-left)/70), 2)) {
+	for _, t := range ticks(x.lo, x.hi, max(int((right-left)/70), 2), l.X.Unit) {
 		at := x.at(t.at)
 		c.line("axis", point{at, base}, point{at, base + 4})
 		c.text("quiet tick", "middle", at, base+4+tickLine/2, t.label)
@@ -77,7 +75,7 @@ func (l *Lines) SVG() string {
 	var labels []endLabel
 	seen := [Unknown + 1]int{}
 	for i, s := range l.Series {
-		points := l.curve(s, x, y)
+		points := s.curve(x, y)
 		last, ok := rightmost(points)
 		if !ok {
 			continue
@@ -95,7 +93,7 @@ func (l *Lines) SVG() string {
 		dash := [...]string{"", " dash1", " dash2", " dash3"}[*kind%4]
 		*kind++
 		c.line(line+" curve"+dash, points...)
-		c.markers(line, i, dots(points, last, s.Dots))
+		c.markers(line, i, dots(points, last))
 		labels = append(labels, endLabel{s.name(total), "text-" + class, line, last})
 	}
 	c.endLabels(labels, right, top-textLine/2, base+belowBase)
@@ -104,11 +102,11 @@ func (l *Lines) SVG() string {
 
 // domains are the scales' values, if there are any points.
 func (l *Lines) domains() (x, y scale, ok bool) {
-	x = scale{lo: math.Inf(1), hi: math.Inf(-1), log: l.X.Log}
-	y = scale{lo: math.Inf(1), hi: math.Inf(-1), log: l.Y.Log}
+	x = scale{lo: math.Inf(1), hi: math.Inf(-1)}
+	y = x
 	for _, s := range l.Series {
 		for _, p := range s.Points {
-			if l.drawn(p) {
+			if p.drawn() {
 				x.lo, x.hi = min(x.lo, p.X), max(x.hi, p.X)
 				y.lo, y.hi = min(y.lo, p.Y), max(y.hi, p.Y)
 				ok = true
@@ -118,14 +116,8 @@ func (l *Lines) domains() (x, y scale, ok bool) {
 	if !ok {
 		return x, y, false
 	}
-	if x.log {
-		x.widen(1.0)
-	} else if x.hi-x.lo <= math.Abs(x.hi)*1e-9 || x.hi-x.lo < 1e-9 {
+	if x.hi-x.lo <= math.Abs(x.hi)*1e-9 || x.hi-x.lo < 1e-9 {
 		x.lo, x.hi = x.lo-max(0.5, math.Abs(x.lo)/20), x.hi+max(0.5, math.Abs(x.hi)/20)
-	}
-	if y.log {
-		y.widen(1.15)
-		return x, y, true
 	}
 	y.lo, y.hi = min(y.lo, 0), max(y.hi, 0)
 	if y.hi-y.lo < 1e-9 {
@@ -135,31 +127,14 @@ func (l *Lines) domains() (x, y scale, ok bool) {
 	return x, y, true
 }
 
-// widen gives a logarithmic scale room at both ends, and at least a factor of two between them.
-func (s *scale) widen(factor float64) {
-	if s.hi/s.lo < 2 {
-		factor = 2
-	}
-	s.lo, s.hi = s.lo/factor, s.hi*factor
-}
-
 // drawn tells whether a point has a place in the picture.
-func (l *Lines) drawn(p Point) bool { return l.X.drawn(p.X) && l.Y.drawn(p.Y) }
+func (p Point) drawn() bool { return usable(p.X) && usable(p.Y) }
 
-func (a Axis) drawn(v float64) bool { return usable(v) && (!a.Log || v >= 1e-12) }
-
-func (a Axis) ticks(s scale, limit int) []tick {
-	if a.Log {
-		return logTicks(s.lo, s.hi, limit, a.Unit)
-	}
-	return ticks(s.lo, s.hi, limit, a.Unit)
-}
-
-func (l *Lines) curve(s Series, x, y scale) []point {
+func (s Series) curve(x, y scale) []point {
 	points := make([]point, len(s.Points))
 	for i, p := range s.Points {
 		points[i] = gap(0)
-		if l.drawn(p) {
+		if p.drawn() {
 			points[i] = point{x.at(p.X), y.at(p.Y)}
 		}
 	}
@@ -182,11 +157,11 @@ func rightmost(points []point) (last point, ok bool) {
 }
 
 // dots are the points that get a marker: the last, and all that are far enough from the one before and from the last.
-func dots(points []point, last point, all bool) []point {
+func dots(points []point, last point) []point {
 	var marked []point
 	before := point{math.Inf(-1), 0}
 	for _, p := range points {
-		if all && !p.gap() && distance(p, before) >= dotDistance && distance(p, last) >= dotDistance {
+		if !p.gap() && distance(p, before) >= dotDistance && distance(p, last) >= dotDistance {
 			marked, before = append(marked, p), p
 		}
 	}

@@ -10,17 +10,12 @@ import (
 type scale struct {
 	lo, hi   float64
 	from, to float64 // pixels
-	log      bool
 }
 
-// at rounds the share of the way before it becomes pixels: logarithms differ in their last bit between processors, and so
-// do a product and a sum that some of them compute in one step. The conversions forbid that step.
+// at rounds the share of the way before it becomes pixels. Some processors compute a product and a sum in one step, and
+// their last bit differs: the conversions forbid that step.
 func (s scale) at(v float64) float64 {
-	lo, hi := s.lo, s.hi
-	if s.log {
-		v, lo, hi = math.Log10(v), math.Log10(lo), math.Log10(hi)
-	}
-	share := max(0, min((v-lo)/(hi-lo), 1))
+	share := max(0, min((v-s.lo)/(s.hi-s.lo), 1))
 	share = math.Round(float64(share*1e9)) / 1e9
 	return s.from + float64(share*(s.to-s.from))
 }
@@ -49,40 +44,6 @@ func ticks(lo, hi float64, limit int, unit string) []tick {
 			return list
 		}
 	}
-}
-
-// logTicks are powers of ten or, where there are fewer than two, the 1, 2 and 5 times one.
-func logTicks(lo, hi float64, limit int, unit string) []tick {
-	var decades, fine []tick
-	for exponent := -16; exponent <= 16; exponent++ {
-		for _, digit := range []float64{1, 2, 5} {
-			at := scaled(digit, exponent)
-			if at < lo || at > hi {
-				continue
-			}
-			t := tick{at, label(at, max(-exponent, 0), unit)}
-			fine = append(fine, t)
-			if digit == 1 {
-				decades = append(decades, t)
-			}
-		}
-	}
-	switch {
-	case len(decades) > limit+1:
-		every := (len(decades) + limit) / (limit + 1)
-		var some []tick
-		for i := 0; i < len(decades); i += every {
-			some = append(some, decades[i])
-		}
-		return some
-	case len(fine) <= limit+1 && len(fine) >= 2:
-		return fine
-	case len(decades) >= 2:
-		return decades
-	case len(fine) >= 2:
-		return fine
-	}
-	return ticks(lo, hi, limit, unit)
 }
 
 // scaled divides by a power of ten rather than multiply with its inverse: 3/10 is the float64 nearest to 0.3, 3*0.1 is not.
