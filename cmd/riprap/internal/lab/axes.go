@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/riprap-go/riprap/cmd/riprap/internal/lab/sim"
 )
@@ -14,23 +15,35 @@ import (
 // An axis is a number of a scenario that may be a list: then there is a group of rows for each value.
 type axis struct {
 	name, about string
+	example     string // of a list
 	set         func(*sim.Scenario, float64) error
 }
 
 var axes = []axis{
-	{"processes", "how many processes call, each with its own budget", func(s *sim.Scenario, x float64) error {
+	{"processes", "how many processes call, each with its own budget", "1,20,280", func(s *sim.Scenario, x float64) error {
 		s.Processes = int(x)
 		return whole(x)
 	}},
-	{"rate", "open arrivals: so many calls a second, whatever becomes of them", func(s *sim.Scenario, x float64) error {
+	{"rate", "open arrivals: so many calls a second, whatever becomes of them", "100,200,300", func(s *sim.Scenario, x float64) error {
 		s.Arrivals = sim.Arrivals{Rate: x}
 		return nil
 	}},
-	{"clients", "closed arrivals: so many clients, each with one call at a time", func(s *sim.Scenario, x float64) error {
+	{"clients", "closed arrivals: so many clients, each with one call at a time", "10,50,100", func(s *sim.Scenario, x float64) error {
 		s.Arrivals.Rate, s.Arrivals.Clients = 0, int(x)
 		return whole(x)
 	}},
-	{"fails", "chance of an attempt to fail, of the scenario flaky", func(s *sim.Scenario, x float64) error {
+	{"capacity", "how many attempts a second the service can serve, of those with a queue", "300,400,500", func(s *sim.Scenario, x float64) error {
+		last := &s.Services[len(s.Services)-1]
+		if last.Kind != sim.Queue {
+			return fmt.Errorf("the service of the scenario %s has no queue: outage, layers and threads have", s.Name)
+		}
+		if x < 0.001 || x > 1e6 {
+			return errors.New("want 0.001 to 1000000")
+		}
+		last.Work.Mean = time.Duration(float64(max(last.Workers, 1)) / x * float64(time.Second))
+		return nil
+	}},
+	{"fails", "chance of an attempt to fail, of the scenario flaky", "0.1,0.3,0.5", func(s *sim.Scenario, x float64) error {
 		last := &s.Services[len(s.Services)-1]
 		if last.Kind != sim.Coin {
 			return fmt.Errorf("the scenario %s has no such chance, only flaky has", s.Name)
@@ -41,7 +54,7 @@ var axes = []axis{
 		last.Fails = x
 		return nil
 	}},
-	{"layers", "callers above the last service, each of which retries", func(s *sim.Scenario, x float64) error {
+	{"layers", "callers above the last service, each of which retries", "1,2,3", func(s *sim.Scenario, x float64) error {
 		if err := whole(x); err != nil {
 			return err
 		}
@@ -72,7 +85,7 @@ func (q *request) spread(lists []*string, candidates []sim.Candidate) error {
 		for text := range strings.SplitSeq(*lists[i], ",") {
 			x, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 			if err != nil || math.IsNaN(x) || math.IsInf(x, 0) || x < 0 {
-				return fmt.Errorf("-%s %s: %q is not a number", a.name, *lists[i], text)
+				return fmt.Errorf("-%s %s: %q is not a number from 0", a.name, *lists[i], text)
 			}
 			values[i] = append(values[i], x)
 		}
@@ -107,6 +120,9 @@ func (q *request) spread(lists []*string, candidates []sim.Candidate) error {
 		}
 		if err := s.Check(); err != nil {
 			return err
+		}
+		if _, until := s.Fault(); until > 0 && s.Length > 0 && s.Length-until < sim.Watch {
+			return fmt.Errorf("the trigger is over at %v of %v: want %v more, to see whether the service recovers (-for)", until, s.Length, sim.Watch)
 		}
 		for i := range candidates {
 			g.trials = append(g.trials, trial{&s, &candidates[i]})

@@ -14,7 +14,7 @@ type document struct {
 	Complete  bool      `json:"complete"` // false if it was stopped early
 	Again     string    `json:"again"`    // the command that gives the same figures
 	Scenario  string    `json:"scenario"`
-	About     string    `json:"about"`
+	About     string    `json:"about,omitempty"` // unless flags have changed what it says
 	FirstSeed uint64    `json:"first_seed"`
 	Seeds     int       `json:"seeds"`
 	Rows      []rowJSON `json:"rows"`
@@ -55,10 +55,12 @@ func (r *report) json() (string, error) {
 		Complete:  r.simulated() == r.wanted(),
 		Again:     r.repeated,
 		Scenario:  r.study.Name,
-		About:     r.study.About,
 		FirstSeed: r.seed,
 		Seeds:     r.seeds,
 		Rows:      []rowJSON{},
+	}
+	if !r.changed {
+		d.About = r.study.About
 	}
 	for i, g := range r.groups {
 		for _, s := range g {

@@ -28,16 +28,20 @@ func newFlags(q *request) *flags {
 	f := &flags{FlagSet: flag.NewFlagSet("riprap lab "+q.verb, flag.ContinueOnError)}
 	f.SetOutput(io.Discard)
 	for _, a := range axes {
-		f.lists = append(f.lists, f.String(a.name, "", a.about+"; a list such as 10,50,100 gives a group of rows for each"))
+		f.lists = append(f.lists, f.String(a.name, "", a.about+"; a list such as "+a.example+" gives a group of rows for each"))
 	}
 	f.DurationVar(&f.pause, "pause", 0, "of a client between its calls, on average")
 	f.DurationVar(&f.timeout, "timeout", 0, "longest wait for an attempt")
 	f.DurationVar(&f.length, "for", 0, "simulated time")
 	f.StringVar(&f.server, "server", "", "how the service admits: fifo, lifo, room=N, drop, drop=MARGIN, cancels, joined by +")
 	f.StringVar(&f.policies, "policies", "", "names of policies, as riprap lab list gives them (default: riprap for run, all for compare)")
-	f.Func("policy", "a policy of your own, NAME:key=value,… with the keys like, attempts, base, max, factor, jitter,\n"+
-		"timeout, total, budget (none or RATIO/RESERVE/WINDOW) and server; may be repeated", collect(&f.own))
-	f.Func("trigger", "what goes wrong instead, KIND:FROM+FOR or KIND:FROM+FOR*FACTOR: down, cut, slow, spike, ramp, lost;\n"+
+	f.Func("policy", "a policy of your own, NAME:key=value,…, which is riprap's default or what like names, but for the keys:\n"+
+		"like (a policy of the scenario), attempts (the first included), base, max, factor, jitter (full, equal,\n"+
+		"decorrelated, none), timeout (of an attempt), total (of a call), budget (none or RATIO/RESERVE/WINDOW: retries\n"+
+		"for each success, retries in reserve), server (as -server); may be repeated", collect(&f.own))
+	f.Func("trigger", "what goes wrong instead, KIND:FROM+FOR or KIND:FROM+FOR*FACTOR, such as slow:60s+15s*4. The kinds: down (attempts\n"+
+		"fail at once), cut (the network holds all and then delivers it), slow (work takes FACTOR times as long),\n"+
+		"spike (FACTOR times the calls), ramp (as many, rising and falling), lost (so large a share of the answers);\n"+
 		"none for nothing; may be repeated", collect(&f.triggers))
 	f.IntVar(&q.seeds, "seeds", 0, "simulations of each policy (default: by scenario)")
 	f.Uint64Var(&q.seed, "seed", 1, "the first one")
@@ -80,6 +84,10 @@ func parse(verb string, args []string, help io.Writer) (*request, error) {
 	if err := q.spread(f.lists, candidates); err != nil {
 		return nil, err
 	}
+	if n := len(candidates); q.svgFile != "" && len(q.groups) == 1 && !q.asBars && n > panels {
+		return nil, fmt.Errorf("-svg: a picture over time shows %d policies at most, and these are %d: choose some with -policies, or give a -figure", panels, n)
+	}
+	q.changed = f.given("trigger") || f.given("capacity") || f.given("layers")
 	return q, nil
 }
 
@@ -217,6 +225,7 @@ func (q *request) pick(policies string, own []string) (candidates []sim.Candidat
 			return nil, fmt.Errorf("-policy %q: %w", text, err)
 		}
 		candidates = append(candidates, c)
+		q.own = append(q.own, c.Name)
 	}
 	return candidates, nil
 }

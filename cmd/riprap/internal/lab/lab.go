@@ -25,10 +25,12 @@ type request struct {
 	asJSON   bool
 	asCSV    bool
 	svgFile  string
-	figure   figure // that a picture of lines or bars shows
-	asBars   bool   // the picture is one of bars
-	list     string // the axis that is a list of values; empty if none is
-	repeated string // the command that does the same again
+	figure   figure   // that a picture of lines or bars shows
+	asBars   bool     // the picture is one of bars
+	own      []string // names of the policies that flags describe
+	changed  bool     // the scenario is no longer what it says about itself
+	list     string   // the axis that is a list of values; empty if none is
+	repeated string   // the command that does the same again
 }
 
 // A group is the trials with one value of a list.
@@ -133,15 +135,6 @@ func (q *request) simulate(ctx context.Context, progressTo io.Writer) *report {
 // answer simulates and prints.
 func (q *request) answer(ctx context.Context, stdout, stderr io.Writer) error {
 	r := q.simulate(ctx, stderr)
-	if q.svgFile != "" {
-		picture, err := r.svg()
-		if err == nil {
-			err = os.WriteFile(q.svgFile, []byte(picture), 0o644)
-		}
-		if err != nil {
-			return fmt.Errorf("riprap lab: %w", err)
-		}
-	}
 	text, err := "", error(nil)
 	switch {
 	case q.asJSON:
@@ -154,6 +147,9 @@ func (q *request) answer(ctx context.Context, stdout, stderr io.Writer) error {
 	if err == nil {
 		_, err = io.WriteString(stdout, text)
 	}
+	if err == nil && q.svgFile != "" { // last, so that what was simulated is not lost with it
+		err = r.draw(q.svgFile)
+	}
 	if err != nil {
 		return fmt.Errorf("riprap lab: %w", err)
 	}
@@ -161,6 +157,15 @@ func (q *request) answer(ctx context.Context, stdout, stderr io.Writer) error {
 		return exit.ErrNotFine
 	}
 	return nil
+}
+
+// draw writes the picture.
+func (r *report) draw(file string) error {
+	picture, err := r.svg()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, []byte(picture), 0o644)
 }
 
 // A report is what the lab has to say.
@@ -181,7 +186,7 @@ func (r *report) all() (rows []*summary) {
 // fine reports whether the service recovered wherever it had to, in every seed.
 func (r *report) fine() bool {
 	for _, s := range r.all() {
-		if _, until := s.scenario.Fault(); until > 0 && s.recovered < s.seeds {
+		if s.triggered() && s.recovered < s.seeds {
 			return false
 		}
 	}

@@ -256,6 +256,74 @@ func TestStoppedEarlyItPrintsWhatThereIs(t *testing.T) {
 	}
 }
 
+func TestAPictureThatCannotBeDrawnLosesNothing(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "missing", "picture.svg")
+	text, err := run(t, t.Context(), "compare outage --for 100s --seeds 1 --policies riprap --svg "+missing)
+	if !errors.Is(err, os.ErrNotExist) || !strings.Contains(text, "answers") {
+		t.Errorf("a file that cannot be written: %v and %q, want that error below the report", err, text)
+	}
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	file := filepath.Join(t.TempDir(), "picture.svg")
+	for args, want := range map[string]string{"": "Stopped after 0 of 8", "--json": `"complete":false`} {
+		text, err := run(t, stopped, "run outage "+args+" --svg "+file)
+		if err == nil || !strings.Contains(err.Error(), "no picture") || !strings.Contains(text, want) {
+			t.Errorf("stopped, %s: %v and %q, want no picture, and a report with %q", args, err, text, want)
+		}
+	}
+}
+
+func TestVerdictAnswersWhatWasAsked(t *testing.T) {
+	const mine = " --policy mine:attempts=4,base=100ms,budget=none"
+	for args, want := range map[string][]string{
+		"compare outage --for 200s --seeds 1 --policies riprap,at-once" + mine:           {"mine: the service never recovered, in 1 seed. riprap: "},
+		"compare outage --for 200s --seeds 1 --policies at-once" + mine:                  {"In all 2 rows the service recovers in no seed."},
+		"compare outage --for 300s --seeds 1 --policies at-once,no-retries":              {"The service recovers in 1 of 2 rows in every seed, in 1 in no seed."},
+		"run outage --for 100s --seeds 1 --rate 500":                                     {"never recovered", "500 calls/s are more than the 300/s that the service can serve"},
+		"run outage --for 200s --seeds 1 --rate 500 --capacity 800 --trigger down:9s+5s": {"healthy as soon as", "capacity 800/s, down from 9s to 14s"},
+	} {
+		text, _ := run(t, t.Context(), args)
+		text = strings.Join(strings.Fields(text), " ") // lines are broken anywhere
+		if document, _ := run(t, t.Context(), args+" --json"); strings.Contains(args, "--capacity") == strings.Contains(document, "a queue that serves 300/s") {
+			t.Errorf("riprap lab %s --json: what is said about the scenario has to be there unless flags change it", args)
+		}
+		for _, part := range want {
+			if !strings.Contains(text, part) {
+				t.Errorf("riprap lab %s does not say %q but %s", args, part, text)
+			}
+		}
+		for _, never := range []string{"network that holds", "can serve, whatever"} {
+			if strings.Contains(text, never) && strings.Contains(args, "--capacity") {
+				t.Errorf("riprap lab %s says %q, which its flags have changed", args, never)
+			}
+		}
+	}
+}
+
+func TestWithoutATriggerNoTableSpeaksOfRecovery(t *testing.T) {
+	for i := range studies {
+		if studies[i].Length == 0 {
+			continue
+		}
+		args := " " + studies[i].Name + " --trigger none --for 20s --seeds 1 --policies " + studies[i].candidates[0].Name
+		for _, verb := range []string{"compare", "run"} {
+			text, err := run(t, t.Context(), verb+args)
+			for _, no := range []string{"NaN", "never recovered", "trigger was"} {
+				if strings.Contains(text, no) {
+					t.Errorf("riprap lab %s: %v, %q in\n%s", verb+args, err, no, text)
+				}
+			}
+		}
+	}
+}
+
+func TestClientsOfASingleCallAreNotJudgedByRecovery(t *testing.T) {
+	text, err := run(t, t.Context(), "run contention --seeds 2 --policies full --trigger down:1s+1s")
+	if err != nil || !strings.HasPrefix(text, "full: 100.00 % of the calls answered") {
+		t.Errorf("all calls are answered after the trigger: %v and %s", err, text)
+	}
+}
+
 func TestRunIsNotFineUnlessTheServiceRecovers(t *testing.T) {
 	if _, err := run(t, t.Context(), "run outage --for 300s --seeds 2"); err != nil {
 		t.Errorf("riprap: %v, want nil", err)

@@ -14,15 +14,13 @@ const panels = 6 // that one picture can show
 // svg is the report as a picture: lines where there is a list of values, bars where a figure is asked for or the study
 // has one, and else the first seed over time.
 func (r *report) svg() (string, error) {
-	switch rows := r.all(); {
+	switch {
 	case r.simulated() < r.wanted():
 		return "", errors.New("no picture: not all was simulated")
 	case len(r.groups) > 1:
 		return r.lines().SVG(), nil
 	case r.asBars:
 		return r.bars().SVG(), nil
-	case len(rows) > panels:
-		return "", fmt.Errorf("a picture shows %d policies at most: choose them with -policies", panels)
 	}
 	return r.storm().SVG(), nil
 }
@@ -53,7 +51,7 @@ func (r *report) storm() *chart.Storm {
 
 // caption is what became of a policy, in a line below its name.
 func (s *summary) caption() string {
-	if _, until := s.scenario.Fault(); until == 0 {
+	if !s.triggered() {
 		return exact(s.answered.mean()) + " answered, " + factor(s.amplification.mean()) + " attempts a call"
 	}
 	switch {

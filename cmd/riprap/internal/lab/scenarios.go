@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -169,7 +170,11 @@ var one = sim.Candidate{Name: "no-retries", About: "one attempt", Policy: policy
 
 // naive tries again at once.
 func naive(attempts int, name string) sim.Candidate {
-	return sim.Candidate{Name: name, About: "at once, until the last attempt", Policy: policy(attempts, atOnce)}
+	about := fmt.Sprintf("%d attempts, each at once after the one before", attempts)
+	if attempts < 0 {
+		about = "again at once, until it has succeeded"
+	}
+	return sim.Candidate{Name: name, About: about, Policy: policy(attempts, atOnce)}
 }
 
 // limited is the naive loop with what another library limits its retries by.
@@ -193,8 +198,8 @@ var contenders = func() []sim.Candidate {
 	return []sim.Candidate{
 		naive(-1, "none"),
 		backoff("exponential", "10 ms, 20 ms … 2 s, without jitter", 10*ms, riprap.None),
-		backoff("equal", "equal jitter below that", 10*ms, riprap.Equal),
-		backoff("full", "full jitter below that", 10*ms, riprap.Full),
+		backoff("equal", "equal jitter below 10 ms, 20 ms … 2 s", 10*ms, riprap.Equal),
+		backoff("full", "full jitter below 10 ms, 20 ms … 2 s", 10*ms, riprap.Full),
 		backoff("decorrelated", "riprap's decorrelated jitter, 5 ms to 2 s", 5*ms, riprap.Decorrelated),
 		clipped,
 		added,
@@ -217,38 +222,38 @@ var outageCandidates = []sim.Candidate{
 	one,
 	naive(2, "at-once-2"),
 	naive(4, "at-once"),
-	{Name: "jitter-100ms", About: "full jitter from 100 ms to 20 s, no budget", Policy: policy(4, riprap.Backoff{Base: 100 * ms, Max: 20 * s})},
-	{Name: "jitter-1s", About: "full jitter from 1 s to 20 s, no budget", Policy: policy(4, riprap.Backoff{Base: s, Max: 20 * s})},
+	{Name: "jitter-100ms", About: "4 attempts, full jitter from 100 ms to 20 s, no budget", Policy: policy(4, riprap.Backoff{Base: 100 * ms, Max: 20 * s})},
+	{Name: "jitter-1s", About: "4 attempts, full jitter from 1 s to 20 s, no budget", Policy: policy(4, riprap.Backoff{Base: s, Max: 20 * s})},
 	ours,
 	{Name: "riprap-deadline", About: "the default policy, and the service drops what is late", Budget: &sim.Budget{}, Admission: &margin},
-	limited("success-bucket", "at once, 0.2 of a retry for each success, 100 at most", 4, successBucket(0.2, 100)),
-	limited("aws-quota", "at once, the quota of the AWS SDKs", 4, func() sim.Rival { return rival.NewQuota() }),
-	limited("grpc-throttle", "at once, gRPC's throttling with 100 tokens and 0.1", 4, func() sim.Rival { return rival.NewThrottle(100, 0.1) }),
-	limited("call-bucket-10", "at once, 0.1 of a retry for each call, 100 at most", 4, callBucket(0.1, 100)),
-	limited("call-bucket-20", "at once, 0.2 of a retry for each call, 100 at most", 4, callBucket(0.2, 100)),
-	limited("finagle", "at once, Finagle's budget: a fifth of the calls, and 10/s", 4, func() sim.Rival { return rival.NewSliding() }),
-	limited("periodic", "at once, 60 retries a minute for each process, counted by the clock", 4, func() sim.Rival { return &rival.Periodic{} }),
-	limited("circuit-breaker", "at once, six failures in a row refuse all for a minute", 4, func() sim.Rival { return &rival.Circuit{} }),
-	limited("sre-throttle", "at once, the client throttles itself, K = 2", 4, func() sim.Rival { return &rival.Adaptive{} }),
-	limited("sre-window", "the same, over exactly two minutes", 4, func() sim.Rival { return &rival.Adaptive{Hard: true} }),
-	served("drop-2", "at once, the service drops what is too late", 2, sim.Admission{Drop: true}),
-	served("drop", "at once, the service drops what is too late", 4, sim.Admission{Drop: true}),
-	served("drop-margin", "at once, the service drops what would be too late in 20 ms", 4, margin),
-	served("room-150", "at once, 150 places in the queue, half a second", 4, sim.Admission{Room: 150}),
-	served("room-600", "at once, 600 places in the queue, two seconds", 4, sim.Admission{Room: 600}),
-	served("lifo", "at once, the youngest is served first", 4, sim.Admission{LIFO: true}),
+	limited("success-bucket", "4 attempts, at once, 0.2 of a retry for each success, 100 at most", 4, successBucket(0.2, 100)),
+	limited("aws-quota", "4 attempts, at once, the quota of the AWS SDKs", 4, func() sim.Rival { return rival.NewQuota() }),
+	limited("grpc-throttle", "4 attempts, at once, gRPC's throttling with 100 tokens and 0.1", 4, func() sim.Rival { return rival.NewThrottle(100, 0.1) }),
+	limited("call-bucket-10", "4 attempts, at once, 0.1 of a retry for each call, 100 at most", 4, callBucket(0.1, 100)),
+	limited("call-bucket-20", "4 attempts, at once, 0.2 of a retry for each call, 100 at most", 4, callBucket(0.2, 100)),
+	limited("finagle", "4 attempts, at once, Finagle's budget: a fifth of the calls, and 10/s", 4, func() sim.Rival { return rival.NewSliding() }),
+	limited("periodic", "4 attempts, at once, 60 retries a minute for each process, counted by the clock", 4, func() sim.Rival { return &rival.Periodic{} }),
+	limited("circuit-breaker", "4 attempts, at once, six failures in a row refuse all for a minute", 4, func() sim.Rival { return &rival.Circuit{} }),
+	limited("sre-throttle", "4 attempts, at once, the client throttles itself, K = 2", 4, func() sim.Rival { return &rival.Adaptive{} }),
+	limited("sre-window", "4 attempts, at once, the client throttles itself over exactly two minutes, K = 2", 4, func() sim.Rival { return &rival.Adaptive{Hard: true} }),
+	served("drop-2", "2 attempts, at once, the service drops what is too late", 2, sim.Admission{Drop: true}),
+	served("drop", "4 attempts, at once, the service drops what is too late", 4, sim.Admission{Drop: true}),
+	served("drop-margin", "4 attempts, at once, the service drops what would be too late in 20 ms", 4, margin),
+	served("room-150", "4 attempts, at once, 150 places in the queue, half a second", 4, sim.Admission{Room: 150}),
+	served("room-600", "4 attempts, at once, 600 places in the queue, two seconds", 4, sim.Admission{Room: 600}),
+	served("lifo", "4 attempts, at once, the youngest is served first", 4, sim.Admission{LIFO: true}),
 }
 
 var collapseCandidates = []sim.Candidate{
 	one,
 	naive(3, "at-once"),
-	{Name: "jitter-20s", About: "full jitter below 20 s, then below 40 s", Policy: policy(3, riprap.Backoff{Base: 20 * s, Max: 40 * s})},
-	{Name: "jitter-1s", About: "full jitter below 1 s, then below 2 s", Policy: policy(3, riprap.Backoff{Base: s, Max: 8 * s})},
-	{Name: "jitter-2s", About: "full jitter below 2 s, then below 4 s", Policy: policy(3, riprap.Backoff{Base: 2 * s, Max: 8 * s})},
+	{Name: "jitter-20s", About: "3 attempts, full jitter below 20 s, then below 40 s", Policy: policy(3, riprap.Backoff{Base: 20 * s, Max: 40 * s})},
+	{Name: "jitter-1s", About: "3 attempts, full jitter below 1 s, then below 2 s", Policy: policy(3, riprap.Backoff{Base: s, Max: 8 * s})},
+	{Name: "jitter-2s", About: "3 attempts, full jitter below 2 s, then below 4 s", Policy: policy(3, riprap.Backoff{Base: 2 * s, Max: 8 * s})},
 	ours,
-	limited("success-bucket", "at once, 0.1 of a retry for each success, 10 at most", 3, successBucket(0.1, 10)),
-	limited("call-bucket-20", "at once, 0.2 of a retry for each call, 100 at most", 3, callBucket(0.2, 100)),
-	served("cancels", "at once, the service ends the work of callers that have left", 3, sim.Admission{Cancels: true}),
+	limited("success-bucket", "3 attempts, at once, 0.1 of a retry for each success, 10 at most", 3, successBucket(0.1, 10)),
+	limited("call-bucket-20", "3 attempts, at once, 0.2 of a retry for each call, 100 at most", 3, callBucket(0.2, 100)),
+	served("cancels", "3 attempts, at once, the service ends the work of callers that have left", 3, sim.Admission{Cancels: true}),
 }
 
 var flakyCandidates = []sim.Candidate{
@@ -256,17 +261,17 @@ var flakyCandidates = []sim.Candidate{
 	naive(4, "at-once"),
 	ours,
 	limited("call-bucket-10", "at once, any number, 0.1 of a retry for each call, 5 at most", -1, callBucket(0.1, 5)),
-	limited("circuit-breaker", "at once, six failures in a row refuse all for a minute", 4, func() sim.Rival { return &rival.Circuit{} }),
-	limited("breaker-10", "at once, while there were fewer failures than a tenth of the calls", 4, func() sim.Rival { return &rival.Breaker{Share: 0.1} }),
+	limited("circuit-breaker", "4 attempts, at once, six failures in a row refuse all for a minute", 4, func() sim.Rival { return &rival.Circuit{} }),
+	limited("breaker-10", "4 attempts, at once, while there were fewer failures than a tenth of the calls", 4, func() sim.Rival { return &rival.Breaker{Share: 0.1} }),
 }
 
 var layersCandidates = []sim.Candidate{
 	one,
 	naive(3, "at-once-3"),
 	naive(4, "at-once"),
-	{Name: "jitter", About: "riprap's waits, no budget"},
+	{Name: "jitter", About: "4 attempts, riprap's waits, no budget"},
 	ours,
-	limited("call-bucket-10", "at once, 0.1 of a retry for each call, 100 at most", 4, callBucket(0.1, 100)),
+	limited("call-bucket-10", "4 attempts, at once, 0.1 of a retry for each call, 100 at most", 4, callBucket(0.1, 100)),
 }
 
 var threadsCandidates = []sim.Candidate{

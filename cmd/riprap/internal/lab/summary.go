@@ -14,6 +14,7 @@ type summary struct {
 	candidate *sim.Candidate
 
 	seeds     int // that were simulated; the rest was not, because somebody stopped it
+	judged    int // in which something went wrong and there was time to see what became of it
 	recovered int
 	after     sample // seconds from the end of the trigger until the service was healthy, where it was
 
@@ -33,6 +34,7 @@ func (s *summary) add(r *sim.Result) {
 	}
 	s.seeds++
 	if v := r.Recovery; v != nil {
+		s.judged++
 		if v.Recovered {
 			s.recovered++
 			s.after = append(s.after, v.After.Seconds())

@@ -71,21 +71,54 @@ func (r *report) verdict() string {
 		}
 	}
 	if len(rows) == 1 {
-		return b.String() + r.sentence(rows[0])
+		return b.String() + r.sentence(rows[0]) + overloaded(rows)
 	}
-	mine := slices.DeleteFunc(slices.Clone(rows), func(s *summary) bool { return s.candidate.Name != ours.Name })
-	if len(mine) > 2 { // the ends of a list
-		mine = []*summary{mine[0], mine[len(mine)-1]}
-	}
-	for _, s := range mine {
-		b.WriteString(r.sentence(s) + " ")
+	spoken := 0
+	for _, name := range slices.Compact(append(slices.Clip(r.own), ours.Name)) { // first what was asked about
+		same := slices.DeleteFunc(slices.Clone(rows), func(s *summary) bool { return s.candidate.Name != name })
+		if len(same) > 2 { // the ends of a list
+			same = []*summary{same[0], same[len(same)-1]}
+		}
+		for _, s := range same {
+			b.WriteString(r.sentence(s) + " ")
+			spoken++
+		}
 	}
 	if rows[0].triggered() {
-		fmt.Fprintf(&b, "Of %d rows the service recovers in %d in every seed, in %d in some, in %d in none.", len(rows), sure, between, never)
-	} else if len(mine) == 0 {
+		b.WriteString(count(sure, between, never))
+	} else if spoken == 0 {
 		fmt.Fprintf(&b, "%s.", upper(r.study.About))
 	}
-	return strings.TrimSpace(b.String())
+	return strings.TrimSpace(b.String()) + overloaded(rows)
+}
+
+// count says in how many rows the service recovers.
+func count(sure, between, never int) string {
+	var parts []string
+	all := sure + between + never
+	for i, n := range []int{sure, between, never} {
+		where := []string{"in every seed", "in some seeds", "in no seed"}[i]
+		switch {
+		case n == 0:
+		case n == all:
+			return fmt.Sprintf("In all %d rows the service recovers %s.", all, where)
+		case len(parts) == 0:
+			parts = append(parts, fmt.Sprintf("in %d of %d rows %s", n, all, where))
+		default:
+			parts = append(parts, fmt.Sprintf("in %d %s", n, where))
+		}
+	}
+	return "The service recovers " + strings.Join(parts, ", ") + "."
+}
+
+// overloaded says that no policy is to blame, where that is so.
+func overloaded(rows []*summary) string {
+	for _, s := range rows {
+		if rate, capacity := s.scenario.Arrivals.Rate, s.scenario.Capacity(); capacity > 0 && rate > capacity+0.5 {
+			return fmt.Sprintf(" %v calls/s are more than the %.0f/s that the service can serve, whatever the policy.", rate, capacity)
+		}
+	}
+	return ""
 }
 
 // sentence says whether one policy recovers.
@@ -98,9 +131,9 @@ func (r *report) sentence(s *summary) string {
 	case s.recovered < s.seeds:
 		return fmt.Sprintf("%s: the service recovered in %d of %s.", r.name(s), s.recovered, seeds(s.seeds))
 	case s.after.median() < 1:
-		return fmt.Sprintf("%s: the service was healthy as soon as the trigger was over, in all of %s.", r.name(s), seeds(s.seeds))
+		return fmt.Sprintf("%s: the service was healthy as soon as the trigger was over, in %s.", r.name(s), inAll(s.seeds))
 	}
-	return fmt.Sprintf("%s: the service was healthy again %.0f s after the trigger was over, in all of %s.", r.name(s), s.after.median(), seeds(s.seeds))
+	return fmt.Sprintf("%s: the service was healthy again %.0f s after the trigger was over, in %s.", r.name(s), s.after.median(), inAll(s.seeds))
 }
 
 func seeds(n int) string {
@@ -108,6 +141,13 @@ func seeds(n int) string {
 		return "1 seed"
 	}
 	return fmt.Sprintf("%d seeds", n)
+}
+
+func inAll(n int) string {
+	if n == 1 {
+		return seeds(n)
+	}
+	return "all of " + seeds(n)
 }
 
 // name is the row's name, with the value of the list that it belongs to.
@@ -133,8 +173,15 @@ func (r *report) method() string {
 	if r.list != "" {
 		setting += ", but with " + r.list + " as in the table"
 	}
-	return fmt.Sprintf("%s: %s. %s. Simulated, %s of each, %.1f million events. Again: %s",
-		upper(s.Name), s.About, upper(setting), seeds(r.seeds), events/1e6, r.repeated)
+	if !r.changed { // what it says about itself would contradict the figures
+		setting = s.About + ". " + upper(setting)
+	}
+	simulated := seeds(r.seeds) + " of each"
+	if n := r.simulated(); n < r.wanted() {
+		simulated = fmt.Sprintf("%d of %d times", n, r.wanted())
+	}
+	return fmt.Sprintf("%s: %s. Simulated, %s, %.1f million events. Again: %s",
+		upper(s.Name), setting, simulated, events/1e6, r.repeated)
 }
 
 // describe is a scenario's figures in words.

@@ -176,10 +176,16 @@ func parseTrigger(text string) (t sim.Trigger, err error) {
 	}
 	switch t.Kind = sim.TriggerKind(kind); t.Kind {
 	case sim.Down, sim.Cut:
+		if multiplied {
+			return t, fmt.Errorf("%s has no factor: want %s:%s", kind, kind, span)
+		}
 		return t, nil
 	case sim.Slow, sim.Spike, sim.Ramp:
 		if !multiplied {
 			return t, fmt.Errorf("%s needs a factor, such as %s*4", kind, text)
+		}
+		if t.Kind == sim.Slow && t.Factor < 1 {
+			return t, fmt.Errorf("with the factor %v the service is faster: work takes so many times as long, 1 at least", t.Factor)
 		}
 		return t, nil
 	case sim.Lost:

@@ -31,11 +31,14 @@ type Recovery struct {
 	EndRate, Usual float64
 }
 
+// Watch is the least time after the last trigger in which a service can be seen to recover.
+const Watch = 10 * time.Second
+
 const (
-	healthy = 0.95             // share of the usual answers from which on a service is healthy
-	span    = 10 * time.Second // for which it has to be, on average
-	steady  = 0.9              // share of the usual answers, at the end, of a service that has stayed healthy
-	chance  = 4                // standard deviations by which a healthy service may have less at the end
+	healthy = 0.95  // share of the usual answers from which on a service is healthy
+	span    = Watch // for which it has to be, on average
+	steady  = 0.9   // share of the usual answers, at the end, of a service that has stayed healthy
+	chance  = 4     // standard deviations by which a healthy service may have less at the end
 )
 
 // measure finds out how the simulation went, at its end.
