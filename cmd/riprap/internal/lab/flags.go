@@ -135,10 +135,13 @@ func (f *flags) change(s *sim.Scenario) error {
 		}
 	}
 	if f.given("pause") {
+		if s.Arrivals.Rate > 0 && !f.given("clients") {
+			return fmt.Errorf("-pause %v: the calls of the scenario %s come whatever becomes of them: want -clients too", f.pause, s.Name)
+		}
 		s.Arrivals.Pause.Kind, s.Arrivals.Once = sim.Exponential, false
 	}
 	if f.given("server") {
-		a, err := parseAdmission(f.server)
+		a, err := admission(s, f.server)
 		if err != nil {
 			return fmt.Errorf("-server %q: %w", f.server, err)
 		}
@@ -148,7 +151,7 @@ func (f *flags) change(s *sim.Scenario) error {
 		s.Triggers = nil
 	}
 	for _, text := range f.triggers {
-		t, err := parseTrigger(text)
+		t, err := trigger(s, text)
 		if err != nil {
 			return fmt.Errorf("-trigger %q: %w", text, err)
 		}

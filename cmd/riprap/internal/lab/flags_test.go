@@ -73,6 +73,33 @@ func TestMistakesAreUsageErrorsThatSayWhatToDo(t *testing.T) {
 	}
 }
 
+// A setting that changes nothing would pass for one that makes no difference.
+func TestWhatTheScenarioHasNothingOfIsRefused(t *testing.T) {
+	for args, want := range map[string]string{
+		"collapse --server lifo":              "no queue, so that it can only be cancels",
+		"collapse --server room=5+cancels":    "can only be cancels",
+		"collapse --server cancels":           "",
+		"collapse --policy p:server=drop":     "can only be cancels",
+		"flaky --server drop=20ms":            "the scenario flaky has no queue",
+		"contention --server cancels":         "the scenario contention has no queue and no work",
+		"contention --server fifo":            "",
+		"contention --policy p:server=room=3": "the scenario contention has no queue",
+		"layers --server lifo":                "",
+		"flaky --trigger slow:1s+1s*4":        "never slow",
+		"contention --trigger slow:0s+1s*4":   "never slow",
+		"ramp --trigger slow:1s+1s*4":         "",
+		"flaky --trigger down:1s+1s":          "",
+		"outage --pause 1s":                   "want -clients too",
+		"outage --pause 1s --clients 9":       "",
+		"contention --pause 1s --for 9s":      "",
+	} {
+		_, err := parse("compare", strings.Fields(args), io.Discard)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("riprap lab compare %s: error %v, want one with %q, none if empty", args, err, want)
+		}
+	}
+}
+
 func TestHelpIsNoMistake(t *testing.T) {
 	for args, want := range map[string]string{
 		"-h":         "usage: riprap lab list",

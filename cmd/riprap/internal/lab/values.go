@@ -67,7 +67,7 @@ func (q *request) setPolicy(c *sim.Candidate, key, value string) (err error) {
 		c.Budget, err = parseBudget(value)
 	case "server":
 		var a sim.Admission
-		a, err = parseAdmission(value)
+		a, err = admission(&q.study.Scenario, value)
 		c.Admission = &a
 	default:
 		return errors.New("unknown key: there are like, attempts, base, max, factor, jitter, timeout, total, budget and server")
@@ -115,6 +115,33 @@ func parseBudget(text string) (*sim.Budget, error) {
 		b.Reserve = -1
 	}
 	return b, nil
+}
+
+// admission reads ways to admit that the scenario's last service has.
+func admission(s *sim.Scenario, text string) (sim.Admission, error) {
+	a, err := parseAdmission(text)
+	kind := s.Services[len(s.Services)-1].Kind
+	rest := a
+	if kind == sim.Crowd {
+		rest.Cancels = false
+	}
+	switch {
+	case err != nil || kind == sim.Queue || rest == sim.Admission{}:
+		return a, err
+	case kind == sim.Crowd:
+		return a, fmt.Errorf("the scenario %s has no queue, so that it can only be cancels", s.Name)
+	}
+	return a, fmt.Errorf("the scenario %s has no queue and no work that could be ended", s.Name)
+}
+
+// trigger reads a trigger that changes something.
+func trigger(s *sim.Scenario, text string) (sim.Trigger, error) {
+	t, err := parseTrigger(text)
+	kind := s.Services[len(s.Services)-1].Kind
+	if err == nil && t.Kind == sim.Slow && (kind == sim.Coin || kind == sim.Row) {
+		return t, fmt.Errorf("the service of the scenario %s works in no time, and is never slow", s.Name)
+	}
+	return t, err
 }
 
 // parseAdmission reads ways to admit, joined by +.
