@@ -91,7 +91,7 @@ func ramps(t *testing.T, seeds int) {
 			}
 			for from, want := range map[int]float64{0: 48, 20: 76, 40: 48} { // 80 - 1.6·|t - 25| on average over ten seconds
 				theory(want, math.Sqrt(want/10)).check(t, fmt.Sprintf("%s, seed %d: calls a second from %d s on", policy, i+1, from),
-					sample{rate(r.Series[from:from+10], func(b *sim.Bin) int32 { return b.Calls })})
+					sample{rate(r.Series[from:from+10], func(b *sim.Bin) int { return b.Calls })})
 			}
 			// The published runs have no answer from 25 s to 75 s; ours need a moment more until there is none.
 			if answers := rate(r.Series[35:75], good); !want && answers > 0.5 {

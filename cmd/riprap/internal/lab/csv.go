@@ -60,8 +60,8 @@ func (s *summary) figureCells() []string {
 func (s *summary) stepCells(step int) []string {
 	cells := []string{number((time.Duration(step) * s.step).Seconds())}
 	b := s.series[step]
-	for _, n := range []int32{b.Calls, b.Tries, b.Retries, b.Reached, b.Served, b.Wasted, b.Refused, b.Dropped, b.Good, b.GaveUp, b.Waiting} {
-		cells = append(cells, strconv.Itoa(int(n)))
+	for _, n := range []int{b.Calls, b.Tries, b.Retries, b.Reached, b.Served, b.Wasted, b.Refused, b.Dropped, b.Good, b.GaveUp, b.Waiting} {
+		cells = append(cells, strconv.Itoa(n))
 	}
 	return cells
 }

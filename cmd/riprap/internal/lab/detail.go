@@ -28,7 +28,7 @@ func (r *report) detail(b *strings.Builder, s *summary, on terminal.Screen) {
 	sent, good := make([]int, len(s.series)), make([]int, len(s.series))
 	top := 0
 	for i, v := range s.series {
-		sent[i], good[i] = int(v.Tries+v.Retries), int(v.Good)
+		sent[i], good[i] = v.Tries+v.Retries, v.Good
 		top = max(top, sent[i], good[i])
 	}
 	for i, side := range []struct {

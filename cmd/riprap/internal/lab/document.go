@@ -35,17 +35,17 @@ type rowJSON struct {
 // seriesJSON holds one number for each step of time in every list.
 type seriesJSON struct {
 	Step    float64 `json:"step_seconds"`
-	Calls   []int32 `json:"calls_made"`
-	Tries   []int32 `json:"first_tries"`
-	Retries []int32 `json:"retries"`
-	Reached []int32 `json:"attempts_reached"`
-	Served  []int32 `json:"attempts_served"`
-	Wasted  []int32 `json:"attempts_served_in_vain"`
-	Refused []int32 `json:"attempts_refused"`
-	Dropped []int32 `json:"attempts_dropped"`
-	Good    []int32 `json:"calls_answered"`
-	GaveUp  []int32 `json:"calls_given_up"`
-	Waiting []int32 `json:"most_attempts_waiting"`
+	Calls   []int   `json:"calls_made"`
+	Tries   []int   `json:"first_tries"`
+	Retries []int   `json:"retries"`
+	Reached []int   `json:"attempts_reached"`
+	Served  []int   `json:"attempts_served"`
+	Wasted  []int   `json:"attempts_served_in_vain"`
+	Refused []int   `json:"attempts_refused"`
+	Dropped []int   `json:"attempts_dropped"`
+	Good    []int   `json:"calls_answered"`
+	GaveUp  []int   `json:"calls_given_up"`
+	Waiting []int   `json:"most_attempts_waiting"`
 }
 
 func (r *report) json() (string, error) {
@@ -94,8 +94,8 @@ func (r *report) json() (string, error) {
 }
 
 func (s *summary) seriesJSON() *seriesJSON {
-	each := func(f func(*sim.Bin) int32) []int32 {
-		out := make([]int32, len(s.series))
+	each := func(f func(*sim.Bin) int) []int {
+		out := make([]int, len(s.series))
 		for i := range s.series {
 			out[i] = f(&s.series[i])
 		}
@@ -103,17 +103,17 @@ func (s *summary) seriesJSON() *seriesJSON {
 	}
 	return &seriesJSON{
 		Step:    s.step.Seconds(),
-		Calls:   each(func(b *sim.Bin) int32 { return b.Calls }),
-		Tries:   each(func(b *sim.Bin) int32 { return b.Tries }),
-		Retries: each(func(b *sim.Bin) int32 { return b.Retries }),
-		Reached: each(func(b *sim.Bin) int32 { return b.Reached }),
-		Served:  each(func(b *sim.Bin) int32 { return b.Served }),
-		Wasted:  each(func(b *sim.Bin) int32 { return b.Wasted }),
-		Refused: each(func(b *sim.Bin) int32 { return b.Refused }),
-		Dropped: each(func(b *sim.Bin) int32 { return b.Dropped }),
-		Good:    each(func(b *sim.Bin) int32 { return b.Good }),
-		GaveUp:  each(func(b *sim.Bin) int32 { return b.GaveUp }),
-		Waiting: each(func(b *sim.Bin) int32 { return b.Waiting }),
+		Calls:   each(func(b *sim.Bin) int { return b.Calls }),
+		Tries:   each(func(b *sim.Bin) int { return b.Tries }),
+		Retries: each(func(b *sim.Bin) int { return b.Retries }),
+		Reached: each(func(b *sim.Bin) int { return b.Reached }),
+		Served:  each(func(b *sim.Bin) int { return b.Served }),
+		Wasted:  each(func(b *sim.Bin) int { return b.Wasted }),
+		Refused: each(func(b *sim.Bin) int { return b.Refused }),
+		Dropped: each(func(b *sim.Bin) int { return b.Dropped }),
+		Good:    each(func(b *sim.Bin) int { return b.Good }),
+		GaveUp:  each(func(b *sim.Bin) int { return b.GaveUp }),
+		Waiting: each(func(b *sim.Bin) int { return b.Waiting }),
 	}
 }
 

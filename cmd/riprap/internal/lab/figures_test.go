@@ -96,7 +96,7 @@ func sampled(all []*sim.Result, f func(*sim.Result) float64) (s sample) {
 }
 
 // rate is how much of something there is a second, in a part of a series with steps of a second.
-func rate(bins []sim.Bin, f func(*sim.Bin) int32) float64 {
+func rate(bins []sim.Bin, f func(*sim.Bin) int) float64 {
 	sum := 0
 	for i := range bins {
 		sum += int(f(&bins[i]))
@@ -104,5 +104,5 @@ func rate(bins []sim.Bin, f func(*sim.Bin) int32) float64 {
 	return float64(sum) / float64(len(bins))
 }
 
-func sent(b *sim.Bin) int32 { return b.Tries + b.Retries }
-func good(b *sim.Bin) int32 { return b.Good }
+func sent(b *sim.Bin) int { return b.Tries + b.Retries }
+func good(b *sim.Bin) int { return b.Good }

@@ -70,6 +70,9 @@ func parse(verb string, args []string, help io.Writer) (*request, error) {
 	if q.figure, err = findFigure(cmp.Or(f.figure, q.study.figure)); err != nil {
 		return nil, fmt.Errorf("-figure: %w", err)
 	}
+	if f.given("figure") && q.svgFile == "" {
+		return nil, errors.New("-figure: it is of a picture, and there is none without -svg")
+	}
 	q.asBars = f.given("figure") || q.study.bars
 	if q.asJSON && q.asCSV {
 		return nil, errors.New("-json and -csv exclude each other")

@@ -64,6 +64,12 @@ func TestMistakesAreUsageErrorsThatSayWhatToDo(t *testing.T) {
 		"run outage --timeout -1s":                "-timeout -1s: want no negative time",
 		"run outage --for 0s":                     "has no end",
 		"run contention --rate 5":                 "has no end",
+		"run flaky --server cancels":              `-server "cancels": the service of flaky has no queue, and no work to cancel`,
+		"run ramp --server cancels+lifo":          "the service of ramp has no queue: want cancels or fifo",
+		"run ramp --policy x:server=room=5":       "server=room=5: the service of ramp has no queue",
+		"run outage --pause 1s":                   "-pause: only clients pause between calls, want -clients too",
+		"run outage --figure lost":                "-figure: it is of a picture, and there is none without -svg",
+		"run outage --policy x:budget=NaN":        "budget=NaN: want none or RATIO/RESERVE/WINDOW",
 		"compare outage --figure foo":             `-figure: unknown figure "foo": there are recovered`,
 	} {
 		err := Run(t.Context(), strings.Fields(args), io.Discard, io.Discard)

@@ -49,17 +49,18 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	switch verb := args[0]; verb {
 	case "-h", "-help", "--help", "help":
-		usage(stdout)
-		return nil
+		return usage(stdout)
 	case "list":
 		if len(args) > 1 {
 			return &exit.UsageError{Command: "riprap lab list", Err: fmt.Errorf("unexpected argument %q", args[1])}
 		}
 		return list(stdout)
 	case "run", "compare":
-		q, err := parse(verb, args[1:], stdout)
+		var help strings.Builder
+		q, err := parse(verb, args[1:], &help)
 		if errors.Is(err, flag.ErrHelp) {
-			return nil
+			_, err = io.WriteString(stdout, help.String())
+			return err
 		}
 		if err != nil {
 			return &exit.UsageError{Command: "riprap lab " + verb, Err: err}
@@ -70,8 +71,8 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 }
 
-func usage(w io.Writer) {
-	fmt.Fprint(w, `usage: riprap lab list
+func usage(w io.Writer) error {
+	_, err := io.WriteString(w, `usage: riprap lab list
        riprap lab run SCENARIO [flags]
        riprap lab compare SCENARIO [flags]
 
@@ -83,6 +84,7 @@ the policies of each; "riprap lab run -h" lists the flags.
 exit codes: 0 fine; 1 "run": the service did not recover, or somebody stopped it;
 2 usage
 `)
+	return err
 }
 
 func list(w io.Writer) error {

@@ -338,7 +338,7 @@ func TestRunIsNotFineUnlessTheServiceRecovers(t *testing.T) {
 
 func TestBarsOfAProbabilityHaveItsInterval(t *testing.T) {
 	for figure, want := range map[string]int{"recovered": 2, "lost": 0} {
-		q, err := parse("compare", strings.Fields("outage --for 100s --seeds 1 --policies at-once,riprap --figure "+figure), io.Discard)
+		q, err := parse("compare", strings.Fields("outage --for 100s --seeds 1 --policies at-once,riprap --svg x.svg --figure "+figure), io.Discard)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -66,8 +66,8 @@ func threads(t *testing.T, cycles, seeds int) {
 	q.study.Length = time.Duration(until+1) * time.Second
 	admitted := sampled(results(t, &q.study.Scenario, q.policy(t, "100s"), seeds), func(r *sim.Result) float64 {
 		bins := r.Series[quiet:until]
-		refused := rate(bins, func(b *sim.Bin) int32 { return b.Refused })
-		return 1 - refused/rate(bins, func(b *sim.Bin) int32 { return b.Reached })
+		refused := rate(bins, func(b *sim.Bin) int { return b.Refused })
+		return 1 - refused/rate(bins, func(b *sim.Bin) int { return b.Reached })
 	})
 	theory(1/hold, 1/hold*math.Sqrt(0.95/float64(1000*cycles))).check(t, "share of the calls that find a thread", admitted)
 }

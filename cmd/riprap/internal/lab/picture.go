@@ -41,9 +41,9 @@ func (r *report) storm() *chart.Storm {
 		c.Panels = append(c.Panels, chart.Panel{
 			Title:   label(row),
 			Caption: row.caption(),
-			First:   row.rate(func(b *sim.Bin) int32 { return b.Tries }),
-			Retries: row.rate(func(b *sim.Bin) int32 { return b.Retries }),
-			Goodput: row.rate(func(b *sim.Bin) int32 { return b.Good }),
+			First:   row.rate(func(b *sim.Bin) int { return b.Tries }),
+			Retries: row.rate(func(b *sim.Bin) int { return b.Retries }),
+			Goodput: row.rate(func(b *sim.Bin) int { return b.Good }),
 		})
 	}
 	return c
@@ -65,7 +65,7 @@ func (s *summary) caption() string {
 	return fmt.Sprintf("recovers after %.0f s", s.after.median())
 }
 
-func (s *summary) rate(f func(*sim.Bin) int32) []float64 {
+func (s *summary) rate(f func(*sim.Bin) int) []float64 {
 	out := make([]float64, len(s.series))
 	for i := range s.series {
 		out[i] = float64(f(&s.series[i])) / s.step.Seconds()

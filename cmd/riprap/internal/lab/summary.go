@@ -34,7 +34,9 @@ func (s *summary) add(r *sim.Result) {
 	}
 	s.seeds++
 	if v := r.Recovery; v != nil {
-		s.judged++
+		if v.Known {
+			s.judged++
+		}
 		if v.Recovered {
 			s.recovered++
 			s.after = append(s.after, v.After.Seconds())
@@ -50,8 +52,8 @@ func (s *summary) add(r *sim.Result) {
 	s.answered = append(s.answered, share(r.Answered, r.Answered+r.GaveUp))
 	reached, refused := 0, 0
 	for _, b := range r.Series[len(r.Series)/2:] { // until then the service may fill up
-		reached += int(b.Reached)
-		refused += int(b.Refused)
+		reached += b.Reached
+		refused += b.Refused
 	}
 	s.admitted = append(s.admitted, 1-share(refused, reached))
 	s.completion = append(s.completion, r.Last.Seconds())
@@ -60,8 +62,7 @@ func (s *summary) add(r *sim.Result) {
 		if i == len(s.waits) {
 			s.waits = append(s.waits, sim.Waits{})
 		}
-		s.waits[i].Count += w.Count
-		s.waits[i].Sum += w.Sum
+		s.waits[i].Add(w)
 	}
 }
 

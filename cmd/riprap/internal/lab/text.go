@@ -62,6 +62,7 @@ func (r *report) verdict() string {
 	var sure, never, between int
 	for _, s := range rows {
 		switch {
+		case !s.triggered(): // nobody knows
 		case s.recovered == s.seeds:
 			sure++
 		case s.recovered == 0:
@@ -84,7 +85,7 @@ func (r *report) verdict() string {
 			spoken++
 		}
 	}
-	if rows[0].triggered() {
+	if sure+between+never > 0 {
 		b.WriteString(count(sure, between, never))
 	} else if spoken == 0 {
 		fmt.Fprintf(&b, "%s.", upper(r.study.About))
@@ -125,7 +126,11 @@ func overloaded(rows []*summary) string {
 func (r *report) sentence(s *summary) string {
 	switch {
 	case !s.triggered():
-		return fmt.Sprintf("%s: %s of the calls answered, with %s attempts for each.", r.name(s), exact(s.answered.mean()), factor(s.amplification.mean()))
+		unknown := ""
+		if len(s.overshoot) > 0 {
+			unknown = " Whether the service recovers is not known: nothing was answered before the trigger."
+		}
+		return fmt.Sprintf("%s: %s of the calls answered, with %s attempts for each.", r.name(s), exact(s.answered.mean()), factor(s.amplification.mean())) + unknown
 	case s.recovered == 0:
 		return fmt.Sprintf("%s: the service never recovered, in %s.", r.name(s), seeds(s.seeds))
 	case s.recovered < s.seeds:

@@ -40,10 +40,10 @@ func TestDoublingTheBaseDoublesTheWaitsOfEveryScenario(t *testing.T) {
 		for n := range min(len(once.waits), len(twice.waits)) {
 			a, b := once.waits[n], twice.waits[n]
 			want := base << n
-			if got := a.Sum / time.Duration(a.Count); got != want {
+			if got := a.Mean(); got != want {
 				t.Errorf("%s: wait %d with a Base of %v = %v on average, want %v", s.Name, n+1, base, got, want)
 			}
-			if got := b.Sum / time.Duration(b.Count); got != 2*want {
+			if got := b.Mean(); got != 2*want {
 				t.Errorf("%s: wait %d with a Base of %v = %v on average, want %v", s.Name, n+1, 2*base, got, 2*want)
 			}
 		}

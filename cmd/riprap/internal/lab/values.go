@@ -3,6 +3,7 @@ package lab
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -95,7 +96,9 @@ func parseBudget(text string) (*sim.Budget, error) {
 		var err error
 		switch i {
 		case 0:
-			b.Ratio, err = strconv.ParseFloat(part, 64)
+			if b.Ratio, err = strconv.ParseFloat(part, 64); math.IsNaN(b.Ratio) {
+				err = wrong
+			}
 		case 1:
 			b.Reserve, err = strconv.Atoi(part)
 		case 2:

@@ -85,7 +85,7 @@ func (v *service) enter(a *visit) bool {
 	}
 	v.handlers.Add(1)
 	v.waiting = append(v.waiting, a)
-	n := int32(len(v.waiting))
+	n := len(v.waiting)
 	v.tally.count(func(b *sim.Bin) { b.Waiting = max(b.Waiting, n) })
 	v.more.Signal()
 	return true

@@ -75,8 +75,7 @@ func (t *tally) waited(attempt int, wait time.Duration) {
 		for len(t.sums.Waits) < attempt {
 			t.sums.Waits = append(t.sums.Waits, sim.Waits{})
 		}
-		t.sums.Waits[attempt-1].Count++
-		t.sums.Waits[attempt-1].Sum += wait
+		t.sums.Waits[attempt-1].Add(sim.Waits{Count: 1, Sum: float64(wait)})
 	})
 }
 

@@ -43,7 +43,9 @@ func (s *Sliding) add(x float64) {
 
 // turn drops what is older than the window.
 func (s *Sliding) turn(now time.Duration) {
-	for present := int64(now / time.Second); s.slot < present; {
+	present := int64(now / time.Second)
+	s.slot = max(s.slot, present-int64(len(s.slots))) // the slots are all turned then, and need it only once
+	for s.slot < present {
 		s.slot++
 		old := &s.slots[s.slot%int64(len(s.slots))]
 		s.balance -= *old

@@ -26,5 +26,5 @@ type Added struct {
 
 // Wait adds and clips.
 func (a *Added) Wait(own, _ time.Duration, u float64) time.Duration {
-	return min(own+time.Duration(float64(a.Spread)*u), a.Max)
+	return min(min(own, a.Max)+time.Duration(float64(a.Spread)*u), a.Max) // own alone may be all that a Duration holds
 }

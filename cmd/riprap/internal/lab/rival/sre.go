@@ -55,7 +55,9 @@ func (a *Adaptive) forget(now time.Duration) {
 		a.last = now
 		return
 	}
-	for until := int64(now / (window / time.Duration(len(a.slots)))); a.slot < until; {
+	until := int64(now / (window / time.Duration(len(a.slots))))
+	a.slot = max(a.slot, until-int64(len(a.slots))) // the slots are all forgotten then, and need it only once
+	for a.slot < until {
 		a.slot++
 		old := a.present()
 		a.wanted -= old.wanted

@@ -42,7 +42,7 @@ func TestTheWaitsAreThoseOfThePolicy(t *testing.T) {
 				t.Errorf("waits %v, want %v", got, tt.want)
 			}
 			for i, wait := range tt.want {
-				if got := w.result.Waits[i]; got.Count != 1 || got.Sum != wait {
+				if got := w.result.Waits[i]; got.Count != 1 || got.Mean() != wait {
 					t.Errorf("Waits[%d] is %+v, want one of %v", i, got, wait)
 				}
 			}

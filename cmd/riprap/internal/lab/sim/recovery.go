@@ -7,6 +7,10 @@ import (
 
 // A Recovery is what became of the service after the last trigger was over.
 type Recovery struct {
+	// Known is false if nothing can be said of a recovery: the simulated time ends too soon after the trigger for a service
+	// to be healthy, or nothing was answered before it that the end could be compared with.
+	Known bool
+
 	// Recovered reports whether the service was healthy again, and still was at the end.
 	Recovered bool
 
@@ -59,7 +63,8 @@ func (r *Result) measure(s *Scenario) {
 	end := after[len(after)-min(max(len(after)/4, 1), len(after)):]
 	v.EndRate = r.goodput(end)
 	n := max(int(span/r.Step), 1)
-	for i := 0; i+n <= len(after) && v.Usual > 0; i++ {
+	v.Known = len(after) >= n && v.Usual > 0
+	for i := 0; i+n <= len(after) && v.Known; i++ {
 		if r.goodput(after[i:i+n]) >= healthy*v.Usual {
 			v.Again, v.After = true, time.Duration(over+i)*r.Step-until
 			break
@@ -67,10 +72,10 @@ func (r *Result) measure(s *Scenario) {
 	}
 	v.Recovered = v.Again && v.EndRate >= stayed(v.Usual, time.Duration(len(end))*r.Step)
 
-	most, answered := int32(0), 0
+	most, answered := 0, 0
 	for _, b := range since {
 		most = max(most, b.Tries+b.Retries)
-		answered += int(b.Good)
+		answered += b.Good
 	}
 	usual := s.Capacity()
 	if usual == 0 {
@@ -82,8 +87,8 @@ func (r *Result) measure(s *Scenario) {
 	}
 	calls, attempts := 0, 0
 	for _, b := range fault {
-		calls += int(b.Calls)
-		attempts += int(b.Tries + b.Retries)
+		calls += b.Calls
+		attempts += b.Tries + b.Retries
 	}
 	v.During = ratio(float64(attempts), float64(calls))
 	r.Recovery = v
@@ -99,7 +104,7 @@ func stayed(usual float64, over time.Duration) float64 {
 func (r *Result) goodput(bins []Bin) float64 {
 	sum := 0
 	for i := range bins {
-		sum += int(bins[i].Good)
+		sum += bins[i].Good
 	}
 	return ratio(float64(sum), float64(len(bins))*r.Step.Seconds())
 }

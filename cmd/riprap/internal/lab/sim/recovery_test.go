@@ -10,7 +10,7 @@ import (
 // answered is a series of steps with so many calls answered, as pairs of how many steps and how many calls.
 func answered(pairs ...int) (series []Bin) {
 	for pair := range slices.Chunk(pairs, 2) {
-		series = append(series, slices.Repeat([]Bin{{Calls: 100, Tries: 100, Good: int32(pair[1])}}, pair[0])...)
+		series = append(series, slices.Repeat([]Bin{{Calls: 100, Tries: 100, Good: pair[1]}}, pair[0])...)
 	}
 	return series
 }
@@ -179,6 +179,44 @@ func TestStepsAreAddedByTheirCountsAndTheirMostWaiting(t *testing.T) {
 	}
 }
 
+func TestNoCountAndNoSumOfWaitsIsTooLarge(t *testing.T) {
+	const many = 3_000_000_000
+	b := Bin{Tries: many}
+	b.add(&Bin{Tries: many})
+	if b.Tries != 2*many {
+		t.Errorf("%d tries and as many are %d", many, b.Tries)
+	}
+	r := &Result{}
+	for range 3 {
+		r.waited(1, math.MaxInt64)
+	}
+	if got := r.Waits[0].Mean(); got != math.MaxInt64 {
+		t.Errorf("the mean of three waits of %v is %v", time.Duration(math.MaxInt64), got)
+	}
+	if got := (Waits{}).Mean(); got != 0 {
+		t.Errorf("the mean of no wait is %v", got)
+	}
+}
+
+// That the service has not recovered is only said where it could have been seen to.
+func TestWhatCannotBeSeenIsNotKnown(t *testing.T) {
+	closed := func(sc *Scenario, _ *Result) { sc.Arrivals = Arrivals{Clients: 10} }
+	for name, c := range map[string]struct {
+		v    *Recovery
+		want bool
+	}{
+		"long enough":                   {measured(answered(20, 100, 10, 0, 10, 0), nil), true},
+		"too short":                     {measured(answered(20, 100, 10, 0, 9, 100), nil), false},
+		"trigger until the end":         {measured(answered(20, 100, 10, 0), nil), false},
+		"clients":                       {measured(answered(20, 40, 10, 0, 70, 0), closed), true},
+		"clients, no answers before it": {measured(answered(20, 0, 10, 0, 70, 100), closed), false},
+	} {
+		if c.v.Known != c.want {
+			t.Errorf("%s: known %v, want %v", name, c.v.Known, c.want)
+		}
+	}
+}
+
 func TestASeriesWithoutAnEndIsHalvedWhenItIsTooLong(t *testing.T) {
 	sc := Scenario{Arrivals: Arrivals{Clients: 50, Once: true}, Step: ms, Services: []Service{{Kind: Queue, Work: Spread{Mean: 100 * ms}}}}
 	r, _ := run(t, sc, attempts(1), 1)
@@ -186,7 +224,7 @@ func TestASeriesWithoutAnEndIsHalvedWhenItIsTooLong(t *testing.T) {
 		t.Errorf("5s in %d steps of %v, want 1251 of %v", len(r.Series), r.Step, want)
 	}
 	for i, b := range r.Series {
-		want := int32(0)
+		want := 0
 		if i > 0 && i%25 == 0 {
 			want = 1
 		}

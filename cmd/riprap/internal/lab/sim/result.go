@@ -2,6 +2,7 @@ package sim
 
 import (
 	"cmp"
+	"math"
 	"time"
 )
 
@@ -50,28 +51,40 @@ func (r *Result) Total() {
 // Waits sums up waits.
 type Waits struct {
 	Count int
-	Sum   time.Duration
+	Sum   float64 // nanoseconds; a Duration has no room for those of a great many calls
+}
+
+// Add takes in another sum.
+func (w *Waits) Add(v Waits) {
+	w.Count += v.Count
+	w.Sum += v.Sum
 }
 
 // Mean is zero if there were none.
-func (w Waits) Mean() time.Duration { return w.Sum / time.Duration(max(w.Count, 1)) }
+func (w Waits) Mean() time.Duration {
+	mean := w.Sum / float64(max(w.Count, 1))
+	if mean >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return time.Duration(mean)
+}
 
 // A Bin counts what happened in one step of time.
 type Bin struct {
-	Calls   int32 // made by clients
-	Tries   int32 // attempts at the last service, none of which is a retry of anybody
-	Retries int32 // the other attempts at the last service
-	Reached int32 // attempts that came to the last service
-	Served  int32
-	Wasted  int32
-	Refused int32
-	Dropped int32
-	Good    int32 // calls answered
-	GaveUp  int32 // calls that failed
-	Waiting int32 // the most attempts that waited at the last service, or were in the crowd
+	Calls   int // made by clients
+	Tries   int // attempts at the last service, none of which is a retry of anybody
+	Retries int // the other attempts at the last service
+	Reached int // attempts that came to the last service
+	Served  int
+	Wasted  int
+	Refused int
+	Dropped int
+	Good    int // calls answered
+	GaveUp  int // calls that failed
+	Waiting int // the most attempts that waited at the last service, or were in the crowd
 }
 
-func (b *Bin) waiting(n int) { b.Waiting = max(b.Waiting, int32(n)) }
+func (b *Bin) waiting(n int) { b.Waiting = max(b.Waiting, n) }
 
 // add takes in the step after.
 func (b *Bin) add(c *Bin) {
@@ -133,6 +146,5 @@ func (r *Result) waited(n int, wait time.Duration) {
 	for len(r.Waits) < n {
 		r.Waits = append(r.Waits, Waits{})
 	}
-	r.Waits[n-1].Count++
-	r.Waits[n-1].Sum += wait
+	r.Waits[n-1].Add(Waits{1, float64(wait)})
 }
