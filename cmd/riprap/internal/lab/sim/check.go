@@ -15,6 +15,7 @@ const (
 	farthest    = 100 * longest        // the end of a simulation that has no Length
 	shortest    = time.Millisecond     // pause of a client
 	leastRate   = 1e-9                 // a second
+	mostRate    = 10e6                 // a second; calls that come in less than a nanosecond would all come at once, for ever
 	mostFactor  = 1e6                  // of a trigger
 	mostCalls   = 250e6                // about a billion events
 	mostClients = 1 << 20              // as many processes, at all hops together
@@ -57,11 +58,23 @@ func (s *Scenario) check() error {
 	if calls := s.calls(); calls > mostCalls {
 		return fmt.Errorf("about %.3g calls: want %.3g at most, by a lower rate, fewer clients or a shorter length", calls, mostCalls)
 	}
+	if most := s.highestRate(); most > mostRate {
+		return fmt.Errorf("up to %.3g calls a second: want %.3g at most", most, mostRate)
+	}
 	return nil
 }
 
 // open reports whether calls are made whatever becomes of those before.
 func (s *Scenario) open() bool { return s.Arrivals.Rate > 0 }
+
+// highestRate is the most calls a second that there ever are.
+func (s *Scenario) highestRate() (highest float64) {
+	for at := time.Duration(0); s.open() && at < s.Length; {
+		most, until := s.rate(at)
+		highest, at = max(highest, most), until
+	}
+	return highest
+}
 
 // calls is how many calls clients make, at most or on average.
 func (s *Scenario) calls() (n float64) {

@@ -70,6 +70,11 @@ func TestCheckSaysWhatCannotBeSimulatedAndWhatToDo(t *testing.T) {
 		"endless factor":        {trigger(Spike, 0, s, math.Inf(1)), "factor +Inf"},
 		"negative factor":       {trigger(Ramp, 0, s, -1), "factor -1"},
 		"more than all lost":    {trigger(Lost, 0, s, 1.1), "share of the answers 1.1: want 0 to 1"},
+		"rate that no clock can tell": {func(sc *Scenario) { sc.Arrivals.Rate, sc.Length, sc.Triggers = 1e12, 1, nil },
+			"up to 1e+12 calls a second: want 1e+07 at most"},
+		"spike that no clock can tell": {func(sc *Scenario) {
+			sc.Arrivals.Rate, sc.Triggers = 100, []Trigger{{Kind: Spike, From: s, For: 1, Factor: 1e6}, {Kind: Ramp, From: 0, For: 2 * s, Factor: 1e6}}
+		}, "up to 1e+14 calls a second: want 1e+07 at most"},
 		"spike for clients": {func(sc *Scenario) {
 			sc.Arrivals, sc.Triggers = Arrivals{Clients: 5}, []Trigger{{Kind: Spike, For: s, Factor: 2}}
 		}, "trigger 1 (spike): it changes the rate of calls, and clients have none"},
