@@ -19,8 +19,8 @@ type Budget struct {
 	Ratio float64
 
 	// Reserve is how many retries do not expire. It is full at the start, so that a young or quiet client can retry,
-	// deposits fill it before anything else, and without any it fills up within an hour. Zero means ten, negative
-	// means none.
+	// deposits fill it before anything else, and an hour of silence fills it up: time in which no retry is denied. Zero
+	// means ten, negative means none.
 	Reserve int
 
 	// Window is how long a deposit above the reserve lasts. Zero or less means ten seconds; the least is ten
@@ -48,7 +48,7 @@ const (
 	slotBits = 24 // for the count of retries in a slot
 	slotMask = 1<<slotBits - 1
 
-	refill = time.Hour // of an empty reserve
+	refill = time.Hour // of an empty reserve, in silence
 )
 
 // A hold is a granted retry: where each level took it from, so that it can go back there.
@@ -237,7 +237,8 @@ func (b *Budget) slot(t int64) int64 {
 }
 
 // The reserve is kept as one instant, that at which it would have been empty: it has one retry for each refillTime
-// since then, at most its size. So it fills by itself.
+// since then, at most its size. So it fills by itself, but in silence only: if it did while retries are denied, it would be
+// a floor of so many retries a second, and with ten thousand processes that is enough to keep a service down.
 
 func (b *Budget) reserveSize() int64 { return int64(min(max(cmp.Or(b.Reserve, 10), 0), 1<<30)) }
 func (b *Budget) refillTime() int64  { return int64(refill) / b.reserveSize() }
@@ -289,6 +290,10 @@ func (b *Budget) takeReserve(t int64) bool {
 		old := b.reserve.Load()
 		at, _ := b.emptied(t, old)
 		if t-at < b.refillTime() {
+			// The silence begins anew. In an outage that is written now and then only, for most find it just begun.
+			if t-at > b.refillTime()/16 {
+				b.reserve.CompareAndSwap(old, t)
+			}
 			return false
 		}
 		if b.reserve.CompareAndSwap(old, at+b.refillTime()) {

@@ -69,6 +69,13 @@ func (m *model) withdraw() (from int64) {
 	return from
 }
 
+// deny begins the silence anew in which the reserve fills, unless it has hardly begun.
+func (m *model) deny() {
+	if m.reserve.Cmp(big.NewRat(1, 16)) > 0 {
+		m.reserve.SetInt64(0)
+	}
+}
+
 func (m *model) giveBack(from int64) {
 	if from == fromReserve {
 		m.fill(big.NewRat(1, 1))
@@ -119,7 +126,10 @@ func FuzzBudget(f *testing.F) {
 			case 'W':
 				allowed := true
 				for _, m := range chain {
-					allowed = allowed && m.left() > 0
+					if allowed = m.left() > 0; !allowed {
+						m.deny()
+						break
+					}
 				}
 				var g grant
 				if got := b.withdraw(now, &g.hold); got != allowed {

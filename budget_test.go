@@ -236,8 +236,42 @@ func TestRetriesFadeInAnOutageHoweverLongItLasts(t *testing.T) {
 			granted++
 		}
 	}
-	if granted > 20 {
-		t.Errorf("in an hour without a success the budget grants %d retries, want the 10 of the reserve and the 10 of the hour at most", granted)
+	if granted != 10 {
+		t.Errorf("in an hour without a success the budget grants %d retries, want the 10 of the reserve", granted)
+	}
+}
+
+// A reserve that filled while retries are denied would be a floor: ten thousand processes, each with a call now and then,
+// would make so many retries for ever that a service has no chance.
+func TestReserveFillsInSilenceOnly(t *testing.T) {
+	for every, want := range map[time.Duration]int{ // retries in ten hours, beyond the ten of the start
+		time.Second: 0, 30 * time.Second: 0, 5 * time.Minute: 0,
+		7 * time.Minute: 85, time.Hour: 10, // each that is asked for
+	} {
+		b := &riprap.Budget{}
+		drain(b, noon, 20)
+		granted := 0
+		for at := every; at <= 10*time.Hour; at += every {
+			if _, ok := withdraw(b, noon.Add(at)); ok {
+				granted++
+			}
+		}
+		if granted != want {
+			t.Errorf("with a failed call in %v the budget grants %d retries in ten hours, want %d", every, granted, want)
+		}
+	}
+}
+
+func TestADeniedRetryDelaysTheReserveByNoMoreThanItsOwnSilence(t *testing.T) {
+	b := &riprap.Budget{}
+	drain(b, noon, 20)
+	if _, granted := withdraw(b, noon.Add(5*time.Minute)); granted {
+		t.Fatal("five minutes after the reserve was used up, a retry is granted")
+	}
+	for after, want := range map[time.Duration]int{5 * time.Minute: 0, 6 * time.Minute: 1, time.Hour: 10} {
+		if got := b.Left(noon.Add(5*time.Minute + after)); got != want {
+			t.Errorf("%v after the denied retry Left = %d, want %d", after, got, want)
+		}
 	}
 }
 
