@@ -131,7 +131,7 @@ func (r report) fine() bool {
 	return r.whole() && r.Sides[len(r.Sides)-1].Figures.Recovered
 }
 
-// late is the most by which a call was made too late.
+// late is the most by which a call was made or worked on too late.
 func (r report) late() time.Duration {
 	var late time.Duration
 	for _, o := range r.Sides {

@@ -63,7 +63,7 @@ type figuresJSON struct {
 	Worked        int      `json:"requests_worked_on"`
 	Wasted        int      `json:"requests_worked_on_in_vain"`
 	Waiting       int      `json:"most_requests_waiting"`
-	Late          float64  `json:"latest_call_seconds"` // too late by, because the machine was busy
+	Late          float64  `json:"latest_call_seconds"` // made or worked on too late by, because the machine was busy
 }
 
 // seriesJSON holds one number for each step of time in every list.

@@ -40,7 +40,7 @@ type figures struct {
 	Refused     int // sends refused
 	Waiting     int // most requests waiting in the service
 
-	Late time.Duration // the most by which a call was made too late, because the machine was busy
+	Late time.Duration // the most by which a call was made or worked on too late, because the machine was busy
 }
 
 // measure makes figures of a series, which may be shorter than the scenario: then the run was ended early.

@@ -46,10 +46,10 @@ func (r report) verdict() string {
 	answers := fmt.Sprintf(" Answered in time: %s of the calls with riprap, %s with the naive loop.",
 		terminal.Percent(riprap.AnsweredShare), terminal.Percent(naive.AnsweredShare))
 	if !riprap.Recovered && riprap.Late > busy {
-		return fmt.Sprintf("This machine was too busy for a verdict: it made calls up to %s late.", seconds(riprap.Late)) + answers
+		return fmt.Sprintf("This machine was too busy for a verdict: it made or did calls up to %s late.", seconds(riprap.Late)) + answers
 	}
 	if late := r.late(); late > busy {
-		answers += fmt.Sprintf(" But this machine was busy and made calls up to %s late: these are not the scenario's figures.", seconds(late))
+		answers += fmt.Sprintf(" But this machine was busy and made or did calls up to %s late: these are not the scenario's figures.", seconds(late))
 	}
 	switch {
 	case !riprap.Recovered:

@@ -132,12 +132,12 @@ func TestTheVerdictSaysWhatWasMeasured(t *testing.T) {
 			"With riprap the service did not recover in this run: of the calls made in the last seconds 0 % were answered, 95 % would be healthy. " +
 				"Answered in time: 31 % of the calls with riprap, 86 % with the naive loop.", false},
 		"the machine was too busy": {[]figures{good, starved},
-			"This machine was too busy for a verdict: it made calls up to 1.2 s late. " +
+			"This machine was too busy for a verdict: it made or did calls up to 1.2 s late. " +
 				"Answered in time: 31 % of the calls with riprap, 86 % with the naive loop.", false},
 		"the machine was busy": {[]figures{bad, rushed},
 			"With riprap the service was healthy again 0.3 s after the outage; with the naive loop it was still failing when the run ended, 7.2 s later. " +
 				"Answered in time: 86 % of the calls with riprap, 31 % with the naive loop. " +
-				"But this machine was busy and made calls up to 0.7 s late: these are not the scenario's figures.", true},
+				"But this machine was busy and made or did calls up to 0.7 s late: these are not the scenario's figures.", true},
 		"stopped in the first side":  {[]figures{unknown}, "Stopped after 4.2 s of 22.0 s: no verdict. This is what is known so far.", false},
 		"stopped in the second side": {[]figures{bad, unknown}, "Stopped after 15.2 s of 22.0 s: no verdict. This is what is known so far.", false},
 		"stopped between the sides":  {[]figures{bad}, "Stopped after 11.0 s of 22.0 s: no verdict. This is what is known so far.", false},

@@ -108,6 +108,7 @@ func (v *service) run() {
 			return
 		default:
 		}
+		v.tally.highest(behind, int(time.Since(due).Milliseconds()))
 		v.tally.count(worked)
 		select {
 		case <-j.gone:

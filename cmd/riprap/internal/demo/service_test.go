@@ -128,3 +128,18 @@ func TestAHangingServiceAnswersNobodyUntilItIsStopped(t *testing.T) {
 		}
 	})
 }
+
+func TestAMachineThatWakesTheServiceLateIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := standard(300)
+		tally := newTally(s.Length)
+		v := startService(s, tally)
+		defer v.stop()
+		v.work = -700 * time.Millisecond // to be done before it began is the same as to be woken late
+		ask(t.Context(), v)
+		time.Sleep(step)
+		if got := measure(s, tally.read()).Late; got != 700*time.Millisecond {
+			t.Errorf("work that is done 700ms late makes the run %v late, want 700ms", got)
+		}
+	})
+}

@@ -26,7 +26,7 @@ const (
 	kept                    // calls that got their answer, counted when they were made
 	lost                    // calls that ended without one, counted when they were made
 	longest                 // most requests seen waiting in the service; this and the next are no counts but the highest seen
-	behind                  // milliseconds by which a call was made too late, because this machine had no time
+	behind                  // milliseconds by which a call was made or worked on too late, because this machine had no time
 	events
 )
 
