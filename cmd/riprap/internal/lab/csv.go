@@ -12,8 +12,8 @@ import (
 // csv has a line for each row of a comparison, and for each step of time of a run.
 func (r *report) csv() (string, error) {
 	var lines [][]string
-	for i, g := range r.groups {
-		for _, s := range g {
+	for _, g := range r.groups {
+		for _, s := range g.rows {
 			if s.seeds == 0 {
 				continue
 			}
@@ -21,7 +21,7 @@ func (r *report) csv() (string, error) {
 			if s.candidate.Rival != nil {
 				by = "not riprap"
 			}
-			row := []string{r.study.Name, r.request.groups[i].label, s.candidate.Name, by}
+			row := []string{r.study.Name, g.label, s.candidate.Name, by}
 			if r.verb != "run" {
 				lines = append(lines, slices.Concat(row, s.figureCells()))
 				continue

@@ -62,13 +62,13 @@ func (r *report) json() (string, error) {
 	if !r.changed {
 		d.About = r.study.About
 	}
-	for i, g := range r.groups {
-		for _, s := range g {
+	for _, g := range r.groups {
+		for _, s := range g.rows {
 			row := rowJSON{
 				Policy:   s.candidate.Name,
 				Riprap:   s.candidate.Rival == nil,
 				About:    s.candidate.About,
-				List:     r.request.groups[i].label,
+				List:     g.label,
 				Setting:  describe(s.scenario),
 				Seeds:    s.seeds,
 				Figures:  map[string]*float64{},

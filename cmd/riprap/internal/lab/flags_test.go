@@ -192,11 +192,11 @@ func TestPolicyOfYourOwn(t *testing.T) {
 	for text, want := range map[string]sim.Candidate{
 		"x:": {Name: "x", Budget: &sim.Budget{}},
 		"x:attempts=2,base=1s,max=5s,factor=3,jitter=equal,timeout=2s,total=9s": {Name: "x", Budget: &sim.Budget{},
-			Policy: riprap.Policy{MaxAttempts: 2, Timeout: 9 * s, AttemptTimeout: 2 * s,
-				Backoff: riprap.Backoff{Base: s, Max: 5 * s, Factor: 3, Jitter: riprap.Equal}}},
+			Policy: riprap.Policy{MaxAttempts: 2, Timeout: 9 * sec, AttemptTimeout: 2 * sec,
+				Backoff: riprap.Backoff{Base: sec, Max: 5 * sec, Factor: 3, Jitter: riprap.Equal}}},
 		"x:budget=none":          {Name: "x"},
 		"x:budget=0.1":           {Name: "x", Budget: &sim.Budget{Ratio: 0.1}},
-		"x:budget=0.1/5/20s":     {Name: "x", Budget: &sim.Budget{Ratio: 0.1, Reserve: 5, Window: 20 * s}},
+		"x:budget=0.1/5/20s":     {Name: "x", Budget: &sim.Budget{Ratio: 0.1, Reserve: 5, Window: 20 * sec}},
 		"x:budget=0/0":           {Name: "x", Budget: &sim.Budget{Ratio: -1, Reserve: -1}},
 		"x:server=lifo+room=0":   {Name: "x", Budget: &sim.Budget{}, Admission: &sim.Admission{LIFO: true, Room: -1}},
 		"x:server=drop=20ms":     {Name: "x", Budget: &sim.Budget{}, Admission: &sim.Admission{Drop: true, Margin: 20 * ms}},
@@ -214,10 +214,10 @@ func TestPolicyOfYourOwn(t *testing.T) {
 func TestTriggersAreRead(t *testing.T) {
 	for text, want := range map[string]sim.Trigger{
 		"none":            {},
-		"cut:60s+10s":     {Kind: sim.Cut, From: 60 * s, For: 10 * s, Factor: 1},
+		"cut:60s+10s":     {Kind: sim.Cut, From: 60 * sec, For: 10 * sec, Factor: 1},
 		"slow:0s+1m*2.5":  {Kind: sim.Slow, For: time.Minute, Factor: 2.5},
-		"lost:1s+1s":      {Kind: sim.Lost, From: s, For: s, Factor: 1},
-		"spike:1s+1s*0.5": {Kind: sim.Spike, From: s, For: s, Factor: 0.5},
+		"lost:1s+1s":      {Kind: sim.Lost, From: sec, For: sec, Factor: 1},
+		"spike:1s+1s*0.5": {Kind: sim.Spike, From: sec, For: sec, Factor: 0.5},
 	} {
 		if got, err := parseTrigger(text); err != nil || got != want {
 			t.Errorf("parseTrigger(%q) = %+v, %v, want %+v", text, got, err, want)

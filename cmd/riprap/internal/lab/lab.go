@@ -19,7 +19,7 @@ import (
 type request struct {
 	verb     string // run or compare
 	study    study
-	groups   []group // of trials: one, or one for each value of a list
+	groups   []group // one, or one for each value of a list
 	seeds    int
 	seed     uint64
 	asJSON   bool
@@ -38,6 +38,7 @@ type group struct {
 	label  string // such as "clients 10"; empty if there is no list
 	value  float64
 	trials []trial
+	rows   []*summary // of the trials, once they were simulated
 }
 
 // Run is the subcommand. When ctx ends it early, it prints what there is and returns exit.ErrNotFine. So does "run" if the
@@ -116,8 +117,8 @@ func list(w io.Writer) error {
 	return err
 }
 
-// simulate shows its progress and returns what there is when ctx ends it.
-func (q *request) simulate(ctx context.Context, progressTo io.Writer) *report {
+// report simulates and shows its progress. When ctx ends it, the report has what there is.
+func (q *request) report(ctx context.Context, progressTo io.Writer) *report {
 	var trials []trial
 	for _, g := range q.groups {
 		trials = append(trials, g.trials...)
@@ -127,16 +128,16 @@ func (q *request) simulate(ctx context.Context, progressTo io.Writer) *report {
 	progress.End()
 
 	r := &report{request: q, stopped: ctx.Err() != nil}
-	for _, g := range q.groups {
-		r.groups = append(r.groups, summaries[:len(g.trials)])
-		summaries = summaries[len(g.trials):]
+	for i := range q.groups {
+		g := &q.groups[i]
+		g.rows, summaries = summaries[:len(g.trials)], summaries[len(g.trials):]
 	}
 	return r
 }
 
 // answer simulates and prints.
 func (q *request) answer(ctx context.Context, stdout, stderr io.Writer) error {
-	r := q.simulate(ctx, stderr)
+	r := q.report(ctx, stderr)
 	text, err := "", error(nil)
 	switch {
 	case q.asJSON:
@@ -173,14 +174,13 @@ func (r *report) draw(file string) error {
 // A report is what the lab has to say.
 type report struct {
 	*request
-	groups  [][]*summary // as the request has them
 	stopped bool
 }
 
 // all is every row of the report.
 func (r *report) all() (rows []*summary) {
 	for _, g := range r.groups {
-		rows = append(rows, g...)
+		rows = append(rows, g.rows...)
 	}
 	return rows
 }

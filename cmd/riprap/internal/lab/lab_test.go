@@ -186,7 +186,7 @@ func TestReportsLookAsTheyShould(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := q.simulate(t.Context(), io.Discard).text(c.on)
+			got := q.report(t.Context(), io.Discard).text(c.on)
 			file := filepath.Join("testdata", name+".txt")
 			if *update {
 				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
@@ -230,11 +230,11 @@ func TestStoppedEarlyItPrintsWhatThereIs(t *testing.T) {
 	var done atomic.Int64
 	var r report
 	r.request, r.stopped = q, true
-	r.groups = [][]*summary{simulate(ctx, trials, 1, q.seeds, func() {
+	q.groups[0].rows = simulate(ctx, trials, 1, q.seeds, func() {
 		if done.Add(1) == 6 { // a simulation or two more may be under way
 			stop()
 		}
-	})}
+	})
 	if n := r.simulated(); n < 6 || n > 6+runtime.GOMAXPROCS(0) {
 		t.Errorf("%d simulations after the stop, want 6 and what was under way", n)
 	}
@@ -343,7 +343,7 @@ func TestBarsOfAProbabilityHaveItsInterval(t *testing.T) {
 			t.Fatal(err)
 		}
 		intervals := 0
-		for _, bar := range q.simulate(t.Context(), io.Discard).bars().Bars {
+		for _, bar := range q.report(t.Context(), io.Discard).bars().Bars {
 			if bar.Low < bar.High && bar.Low <= bar.Value && bar.Value <= bar.High {
 				intervals++
 			}

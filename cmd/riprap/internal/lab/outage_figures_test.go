@@ -246,5 +246,5 @@ func TestOutageOfMoreThanASecondOfWorkNeverEndsUnderTwoAttempts(t *testing.T) {
 
 func TestSoakOutageOfMoreThanASecondOfWorkNeverEndsUnderTwoAttempts(t *testing.T) {
 	soak(t)
-	outageLengths(t, 60, []time.Duration{300 * ms, 600 * ms}, []time.Duration{1300 * ms, 1500 * ms, 3 * s})
+	outageLengths(t, 60, []time.Duration{300 * ms, 600 * ms}, []time.Duration{1300 * ms, 1500 * ms, 3 * sec})
 }

@@ -89,10 +89,10 @@ func (r *report) lines() *chart.Lines {
 		X:           chart.Axis{Label: r.list},
 		Y:           chart.Axis{Label: r.figure.label, Unit: r.figure.unit},
 	}
-	for i, first := range r.groups[0] {
+	for i, first := range r.groups[0].rows {
 		line := chart.Series{Name: label(first)}
-		for j, g := range r.groups {
-			line.Points = append(line.Points, chart.Point{X: r.request.groups[j].value, Y: r.figure.shown(g[i])})
+		for _, g := range r.groups {
+			line.Points = append(line.Points, chart.Point{X: g.value, Y: r.figure.shown(g.rows[i])})
 		}
 		c.Series = append(c.Series, line)
 	}

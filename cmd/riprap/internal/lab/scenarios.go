@@ -21,8 +21,8 @@ type study struct {
 }
 
 const (
-	ms = time.Millisecond
-	s  = time.Second
+	ms  = time.Millisecond
+	sec = time.Second
 )
 
 // studies is what the lab knows. A new scenario is one more entry, and a test of what it shows.
@@ -46,10 +46,10 @@ var studies = []study{
 			Name:     "outage",
 			About:    "a queue that serves 300/s, and a network that holds all for ten seconds and then delivers it",
 			Arrivals: sim.Arrivals{Rate: 280},
-			Timeout:  s,
-			Services: []sim.Service{{Kind: sim.Queue, Work: sim.Spread{Kind: sim.Exponential, Mean: s / 300}}},
-			Triggers: []sim.Trigger{{Kind: sim.Cut, From: 60 * s, For: 10 * s}},
-			Length:   600 * s,
+			Timeout:  sec,
+			Services: []sim.Service{{Kind: sim.Queue, Work: sim.Spread{Kind: sim.Exponential, Mean: sec / 300}}},
+			Triggers: []sim.Trigger{{Kind: sim.Cut, From: 60 * sec, For: 10 * sec}},
+			Length:   600 * sec,
 		},
 		seeds:      8,
 		candidates: outageCandidates,
@@ -57,14 +57,14 @@ var studies = []study{
 		figure:     "recovered",
 	},
 	{
-		Scenario:   crowded("collapse", "a service that is the slower the more it does, and five seconds with twice the calls", sim.Spike, 5*s),
+		Scenario:   crowded("collapse", "a service that is the slower the more it does, and five seconds with twice the calls", sim.Spike, 5*sec),
 		seeds:      200,
 		candidates: collapseCandidates,
 		columns:    storm,
 		figure:     "recovered",
 	},
 	{
-		Scenario:   crowded("ramp", "the same service, and calls that rise to twice as many and fall again", sim.Ramp, 50*s),
+		Scenario:   crowded("ramp", "the same service, and calls that rise to twice as many and fall again", sim.Ramp, 50*sec),
 		seeds:      200,
 		candidates: collapseCandidates,
 		columns:    storm,
@@ -77,7 +77,7 @@ var studies = []study{
 			Arrivals:  sim.Arrivals{Rate: 1000},
 			Network:   sim.Spread{Kind: sim.Exponential, Mean: 10 * ms},
 			Services:  []sim.Service{{Kind: sim.Coin, Fails: 0.1}},
-			Length:    20 * s,
+			Length:    20 * sec,
 			Processes: 100,
 		},
 		seeds:      10,
@@ -91,11 +91,11 @@ var studies = []study{
 			Name:     "layers",
 			About:    "client, A, B and C, each of which retries, and C down for a minute",
 			Arrivals: sim.Arrivals{Rate: 100},
-			Timeout:  10 * s,
+			Timeout:  10 * sec,
 			Services: []sim.Service{{Kind: sim.Relay}, {Kind: sim.Relay},
 				{Kind: sim.Queue, Workers: 20, Work: sim.Spread{Kind: sim.Exponential, Mean: 100 * ms}}},
-			Triggers: []sim.Trigger{{Kind: sim.Down, From: 60 * s, For: 60 * s}},
-			Length:   240 * s,
+			Triggers: []sim.Trigger{{Kind: sim.Down, From: 60 * sec, For: 60 * sec}},
+			Length:   240 * sec,
 		},
 		seeds:      20,
 		candidates: layersCandidates,
@@ -108,10 +108,10 @@ var studies = []study{
 			Name:     "threads",
 			About:    "a server of 1000 threads without a queue, and one request in twenty that never ends",
 			Arrivals: sim.Arrivals{Rate: 1000},
-			Timeout:  100 * s,
+			Timeout:  100 * sec,
 			Services: []sim.Service{{Kind: sim.Queue, Workers: 1000, Work: sim.Spread{Mean: 100 * ms}, Hangs: 0.05,
 				Admission: sim.Admission{Room: -1}}},
-			Length: 611 * s, // the threads that hang are freed together every 102 s: six times
+			Length: 611 * sec, // the threads that hang are freed together every 102 s: six times
 		},
 		seeds:      4,
 		candidates: threadsCandidates,
@@ -138,19 +138,19 @@ func columns(names ...string) []figure {
 
 // crowded is a service that does everything at once, with 40 calls a second and a trigger that doubles them.
 func crowded(name, about string, kind sim.TriggerKind, length time.Duration) sim.Scenario {
-	from := 25*s - length
+	from := 25*sec - length
 	if kind == sim.Ramp {
-		from = 25*s - length/2
+		from = 25*sec - length/2
 	}
 	return sim.Scenario{
 		Name:     name,
 		About:    about,
 		Arrivals: sim.Arrivals{Rate: 40},
 		Network:  sim.Spread{Kind: sim.Exponential, Mean: 100 * ms},
-		Timeout:  3 * s,
-		Services: []sim.Service{{Kind: sim.Crowd, Base: s, Each: 10 * ms}},
+		Timeout:  3 * sec,
+		Services: []sim.Service{{Kind: sim.Crowd, Base: sec, Each: 10 * ms}},
 		Triggers: []sim.Trigger{{Kind: kind, From: from, For: length, Factor: 2}},
-		Length:   200 * s,
+		Length:   200 * sec,
 	}
 }
 
@@ -189,12 +189,12 @@ func served(name, about string, attempts int, a sim.Admission) sim.Candidate {
 
 var contenders = func() []sim.Candidate {
 	backoff := func(name, about string, base time.Duration, j riprap.Jitter) sim.Candidate {
-		return sim.Candidate{Name: name, About: about, Policy: policy(-1, riprap.Backoff{Base: base, Max: 2 * s, Jitter: j})}
+		return sim.Candidate{Name: name, About: about, Policy: policy(-1, riprap.Backoff{Base: base, Max: 2 * sec, Jitter: j})}
 	}
 	clipped := backoff("clipped", "decorrelated jitter as first published, clipped at 2 s", 5*ms, riprap.Decorrelated)
-	clipped.Rival = func() sim.Rival { return &rival.Clipped{Base: 5 * ms, Max: 2 * s} }
+	clipped.Rival = func() sim.Rival { return &rival.Clipped{Base: 5 * ms, Max: 2 * sec} }
 	added := backoff("added", "exponential, up to 10 ms added, then clipped at 2 s", 10*ms, riprap.None)
-	added.Rival = func() sim.Rival { return &rival.Added{Spread: 10 * ms, Max: 2 * s} }
+	added.Rival = func() sim.Rival { return &rival.Added{Spread: 10 * ms, Max: 2 * sec} }
 	return []sim.Candidate{
 		naive(-1, "none"),
 		backoff("exponential", "10 ms, 20 ms … 2 s, without jitter", 10*ms, riprap.None),
@@ -222,8 +222,8 @@ var outageCandidates = []sim.Candidate{
 	one,
 	naive(2, "at-once-2"),
 	naive(4, "at-once"),
-	{Name: "jitter-100ms", About: "4 attempts, full jitter from 100 ms to 20 s, no budget", Policy: policy(4, riprap.Backoff{Base: 100 * ms, Max: 20 * s})},
-	{Name: "jitter-1s", About: "4 attempts, full jitter from 1 s to 20 s, no budget", Policy: policy(4, riprap.Backoff{Base: s, Max: 20 * s})},
+	{Name: "jitter-100ms", About: "4 attempts, full jitter from 100 ms to 20 s, no budget", Policy: policy(4, riprap.Backoff{Base: 100 * ms, Max: 20 * sec})},
+	{Name: "jitter-1s", About: "4 attempts, full jitter from 1 s to 20 s, no budget", Policy: policy(4, riprap.Backoff{Base: sec, Max: 20 * sec})},
 	ours,
 	{Name: "riprap-deadline", About: "the default policy, and the service drops what is late", Budget: &sim.Budget{}, Admission: &margin},
 	limited("success-bucket", "4 attempts, at once, 0.2 of a retry for each success, 100 at most", 4, successBucket(0.2, 100)),
@@ -247,9 +247,9 @@ var outageCandidates = []sim.Candidate{
 var collapseCandidates = []sim.Candidate{
 	one,
 	naive(3, "at-once"),
-	{Name: "jitter-20s", About: "3 attempts, full jitter below 20 s, then below 40 s", Policy: policy(3, riprap.Backoff{Base: 20 * s, Max: 40 * s})},
-	{Name: "jitter-1s", About: "3 attempts, full jitter below 1 s, then below 2 s", Policy: policy(3, riprap.Backoff{Base: s, Max: 8 * s})},
-	{Name: "jitter-2s", About: "3 attempts, full jitter below 2 s, then below 4 s", Policy: policy(3, riprap.Backoff{Base: 2 * s, Max: 8 * s})},
+	{Name: "jitter-20s", About: "3 attempts, full jitter below 20 s, then below 40 s", Policy: policy(3, riprap.Backoff{Base: 20 * sec, Max: 40 * sec})},
+	{Name: "jitter-1s", About: "3 attempts, full jitter below 1 s, then below 2 s", Policy: policy(3, riprap.Backoff{Base: sec, Max: 8 * sec})},
+	{Name: "jitter-2s", About: "3 attempts, full jitter below 2 s, then below 4 s", Policy: policy(3, riprap.Backoff{Base: 2 * sec, Max: 8 * sec})},
 	ours,
 	limited("success-bucket", "3 attempts, at once, 0.1 of a retry for each success, 10 at most", 3, successBucket(0.1, 10)),
 	limited("call-bucket-20", "3 attempts, at once, 0.2 of a retry for each call, 100 at most", 3, callBucket(0.2, 100)),
@@ -276,8 +276,8 @@ var layersCandidates = []sim.Candidate{
 
 var threadsCandidates = []sim.Candidate{
 	{Name: "100s", About: "one attempt, for 100 s", Policy: policy(1, atOnce)},
-	{Name: "10s", About: "one attempt, for 10 s", Policy: riprap.Policy{MaxAttempts: 1, AttemptTimeout: 10 * s}},
-	{Name: "1s", About: "one attempt, for 1 s", Policy: riprap.Policy{MaxAttempts: 1, AttemptTimeout: s}},
-	{Name: "riprap-1s", About: "the default policy, 1 s an attempt", Policy: riprap.Policy{AttemptTimeout: s}, Budget: &sim.Budget{}},
+	{Name: "10s", About: "one attempt, for 10 s", Policy: riprap.Policy{MaxAttempts: 1, AttemptTimeout: 10 * sec}},
+	{Name: "1s", About: "one attempt, for 1 s", Policy: riprap.Policy{MaxAttempts: 1, AttemptTimeout: sec}},
+	{Name: "riprap-1s", About: "the default policy, 1 s an attempt", Policy: riprap.Policy{AttemptTimeout: sec}, Budget: &sim.Budget{}},
 	{Name: "riprap-100s", About: "the default policy, 100 s an attempt", Budget: &sim.Budget{}},
 }

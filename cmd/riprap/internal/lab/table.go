@@ -34,17 +34,17 @@ func (r *report) table(on terminal.Screen) string {
 		}
 		t.Add(append(cells, sparkline(s, on))...)
 	}
-	for i, g := range r.groups {
-		if label := r.request.groups[i].label; label != "" {
-			t.Add(on.Palette.Strong(label))
+	for _, g := range r.groups {
+		if g.label != "" {
+			t.Add(on.Palette.Strong(g.label))
 		}
 		apart := false
-		for _, s := range g {
+		for _, s := range g.rows {
 			if s.candidate.Rival == nil {
 				row(s)
 			}
 		}
-		for _, s := range g {
+		for _, s := range g.rows {
 			if s.candidate.Rival != nil {
 				if !apart {
 					t.Add(on.Palette.Quiet("not riprap:"))

@@ -157,9 +157,9 @@ func inAll(n int) string {
 
 // name is the row's name, with the value of the list that it belongs to.
 func (r *report) name(s *summary) string {
-	for i, g := range r.groups {
-		if label := r.request.groups[i].label; label != "" && slices.Contains(g, s) {
-			return s.candidate.Name + " with " + label
+	for _, g := range r.groups {
+		if g.label != "" && slices.Contains(g.rows, s) {
+			return s.candidate.Name + " with " + g.label
 		}
 	}
 	return s.candidate.Name
