@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // csv has a line for each row of a comparison, and for each step of time of a run.
@@ -36,8 +35,10 @@ func (r *report) csv() (string, error) {
 	}
 	head := []string{"scenario", "list", "policy", "decided_by"}
 	if r.verb == "run" {
-		head = append(head, "second", "calls", "first_tries", "retries", "reached", "served", "wasted", "refused", "dropped",
-			"answered", "given_up", "waiting")
+		head = append(head, "second")
+		for _, c := range counts {
+			head = append(head, c.name)
+		}
 	} else {
 		head = append(head, "seeds")
 		for _, f := range figures {
@@ -53,15 +54,6 @@ func (s *summary) figureCells() []string {
 	cells := []string{strconv.Itoa(s.seeds)}
 	for _, f := range figures {
 		cells = append(cells, number(f.value(s)))
-	}
-	return cells
-}
-
-func (s *summary) stepCells(step int) []string {
-	cells := []string{number((time.Duration(step) * s.step).Seconds())}
-	b := s.series[step]
-	for _, n := range []int{b.Calls, b.Tries, b.Retries, b.Reached, b.Served, b.Wasted, b.Refused, b.Dropped, b.Good, b.GaveUp, b.Waiting} {
-		cells = append(cells, strconv.Itoa(n))
 	}
 	return cells
 }

@@ -3,8 +3,6 @@ package lab
 import (
 	"encoding/json"
 	"math"
-
-	"github.com/riprap-go/riprap/cmd/riprap/internal/lab/sim"
 )
 
 // document is the report for programs. Times are in seconds, shares between 0 and 1. What is not known is null.
@@ -29,23 +27,7 @@ type rowJSON struct {
 	Seeds    int                 `json:"seeds"`          // that were simulated
 	Figures  map[string]*float64 `json:"figures"`
 	MeanWait []float64           `json:"mean_waits_seconds"`
-	Series   *seriesJSON         `json:"series"` // of the first seed
-}
-
-// seriesJSON holds one number for each step of time in every list.
-type seriesJSON struct {
-	Step    float64 `json:"step_seconds"`
-	Calls   []int   `json:"calls_made"`
-	Tries   []int   `json:"first_tries"`
-	Retries []int   `json:"retries"`
-	Reached []int   `json:"attempts_reached"`
-	Served  []int   `json:"attempts_served"`
-	Wasted  []int   `json:"attempts_served_in_vain"`
-	Refused []int   `json:"attempts_refused"`
-	Dropped []int   `json:"attempts_dropped"`
-	Good    []int   `json:"calls_answered"`
-	GaveUp  []int   `json:"calls_given_up"`
-	Waiting []int   `json:"most_attempts_waiting"`
+	Series   json.RawMessage     `json:"series"` // of the first seed
 }
 
 func (r *report) json() (string, error) {
@@ -91,30 +73,6 @@ func (r *report) json() (string, error) {
 	}
 	text, err := json.Marshal(d)
 	return string(text) + "\n", err
-}
-
-func (s *summary) seriesJSON() *seriesJSON {
-	each := func(f func(*sim.Bin) int) []int {
-		out := make([]int, len(s.series))
-		for i := range s.series {
-			out[i] = f(&s.series[i])
-		}
-		return out
-	}
-	return &seriesJSON{
-		Step:    s.step.Seconds(),
-		Calls:   each(func(b *sim.Bin) int { return b.Calls }),
-		Tries:   each(func(b *sim.Bin) int { return b.Tries }),
-		Retries: each(func(b *sim.Bin) int { return b.Retries }),
-		Reached: each(func(b *sim.Bin) int { return b.Reached }),
-		Served:  each(func(b *sim.Bin) int { return b.Served }),
-		Wasted:  each(func(b *sim.Bin) int { return b.Wasted }),
-		Refused: each(func(b *sim.Bin) int { return b.Refused }),
-		Dropped: each(func(b *sim.Bin) int { return b.Dropped }),
-		Good:    each(func(b *sim.Bin) int { return b.Good }),
-		GaveUp:  each(func(b *sim.Bin) int { return b.GaveUp }),
-		Waiting: each(func(b *sim.Bin) int { return b.Waiting }),
-	}
 }
 
 // round keeps six decimals, more than a simulation can tell.

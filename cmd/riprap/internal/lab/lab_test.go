@@ -8,6 +8,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -148,12 +149,19 @@ func TestJSONHoldsTheFiguresAndTheSeries(t *testing.T) {
 	if p := row.Figures["attempts_per_call"]; p == nil || *p != 1 {
 		t.Errorf("attempts_per_call %v, want 1", p)
 	}
-	sum := 0
-	for _, n := range row.Series.Calls {
-		sum += int(n)
+	var series struct {
+		Step  float64 `json:"step_seconds"`
+		Calls []int   `json:"calls_made"`
 	}
-	if want := 280 * 100; len(row.Series.Calls) != 100 || math.Abs(float64(sum-want)) > 4*math.Sqrt(float64(want)) {
-		t.Errorf("the series has %d steps and %d calls, want 100 and about %d", len(row.Series.Calls), sum, want)
+	if err := json.Unmarshal(row.Series, &series); err != nil {
+		t.Fatal(err)
+	}
+	sum := 0
+	for _, n := range series.Calls {
+		sum += n
+	}
+	if want := 280 * 100; series.Step != 1 || len(series.Calls) != 100 || math.Abs(float64(sum-want)) > 4*math.Sqrt(float64(want)) {
+		t.Errorf("the series has %d steps of %v s and %d calls, want 100 of 1 s and about %d", len(series.Calls), series.Step, sum, want)
 	}
 }
 
@@ -165,6 +173,23 @@ func TestCSVOfARunIsItsSeries(t *testing.T) {
 	}
 	if lines[0][4] != "second" || lines[100][4] != "99" {
 		t.Errorf("column %q ends with %q, want second and 99", lines[0][4], lines[100][4])
+	}
+
+	document, _ := run(t, t.Context(), "run outage --for 100s --seeds 1 --json")
+	var d struct {
+		Rows []struct{ Series map[string]any }
+	}
+	if err := json.Unmarshal([]byte(document), &d); err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range lines[0][5:] {
+		list, _ := d.Rows[0].Series[name].([]any)
+		if len(list) != 100 || fmt.Sprint(list[70]) != lines[71][5+i] {
+			t.Errorf("after 70 s the column %s has %s, which is not what --json has under this name", name, lines[71][5+i])
+		}
+	}
+	if all := len(d.Rows[0].Series); all != len(lines[0][5:])+1 {
+		t.Errorf("--json has %d lists and a step, --csv %d columns of a series", all-1, len(lines[0][5:]))
 	}
 }
 
