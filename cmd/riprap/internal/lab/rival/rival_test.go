@@ -292,6 +292,9 @@ func TestAdaptiveForgetsInOrAfterItsWindow(t *testing.T) {
 	if soft.forget(120 * s); math.Abs(soft.wanted-100/math.E) > 1e-9 {
 		t.Errorf("a window later %v are wanted, want 1/e of 100", soft.wanted)
 	}
+	if soft.slots != nil {
+		t.Errorf("one that fades keeps %d slots, want none", len(soft.slots))
+	}
 	short := load(&Adaptive{Hard: true, Window: 12 * s})
 	if short.forget(12 * s); short.wanted != 0 {
 		t.Errorf("after all of a window of 12s: %v wanted, want 0", short.wanted)

@@ -20,16 +20,15 @@ type Adaptive struct {
 
 	last             time.Duration
 	wanted, accepted float64
-	slots            [120]struct{ wanted, accepted float64 } // if it is hard
-	slot             int64                                   // the present one
+	slots            []struct{ wanted, accepted float64 } // so many parts of the window; none unless it is hard
+	slot             int64                                // the present one
 }
 
 // Admit drops an attempt with the probability max(0, (wanted - K·accepted)/(wanted + 1)).
 func (a *Adaptive) Admit(now time.Duration, _ int, u float64) bool {
 	a.forget(now)
 	p := max(0, (a.wanted-cmp.Or(a.K, 2)*a.accepted)/(a.wanted+1))
-	a.wanted++
-	a.present().wanted++
+	a.add(1, 0)
 	return u >= p
 }
 
@@ -37,8 +36,16 @@ func (a *Adaptive) Admit(now time.Duration, _ int, u float64) bool {
 func (a *Adaptive) Ended(now time.Duration, _ int, _, err error) {
 	if err == nil {
 		a.forget(now)
-		a.accepted++
-		a.present().accepted++
+		a.add(0, 1)
+	}
+}
+
+func (a *Adaptive) add(wanted, accepted float64) {
+	a.wanted += wanted
+	a.accepted += accepted
+	if a.Hard {
+		a.present().wanted += wanted
+		a.present().accepted += accepted
 	}
 }
 
@@ -54,6 +61,9 @@ func (a *Adaptive) forget(now time.Duration) {
 		a.accepted *= fade
 		a.last = now
 		return
+	}
+	if a.slots == nil {
+		a.slots = make([]struct{ wanted, accepted float64 }, 120)
 	}
 	until := int64(now / (window / time.Duration(len(a.slots))))
 	a.slot = max(a.slot, until-int64(len(a.slots))) // the slots are all forgotten then, and need it only once
