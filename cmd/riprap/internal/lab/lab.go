@@ -60,8 +60,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		var help strings.Builder
 		q, err := parse(verb, args[1:], &help)
 		if errors.Is(err, flag.ErrHelp) {
-			_, err = io.WriteString(stdout, help.String())
-			return err
+			return write(stdout, help.String())
 		}
 		if err != nil {
 			return &exit.UsageError{Command: "riprap lab " + verb, Err: err}
@@ -73,7 +72,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 }
 
 func usage(w io.Writer) error {
-	_, err := io.WriteString(w, `usage: riprap lab list
+	return write(w, `usage: riprap lab list
        riprap lab run SCENARIO [flags]
        riprap lab compare SCENARIO [flags]
 
@@ -85,7 +84,14 @@ the policies of each; "riprap lab run -h" lists the flags.
 exit codes: 0 fine; 1 "run": the service did not recover, or somebody stopped it;
 2 usage
 `)
-	return err
+}
+
+// write prints, and says who could not.
+func write(w io.Writer, text string) error {
+	if _, err := io.WriteString(w, text); err != nil {
+		return fmt.Errorf("riprap lab: %w", err)
+	}
+	return nil
 }
 
 func list(w io.Writer) error {
@@ -113,8 +119,7 @@ func list(w io.Writer) error {
 			}
 		}
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return write(w, b.String())
 }
 
 // report simulates and shows its progress. When ctx ends it, the report has what there is.
@@ -147,14 +152,16 @@ func (q *request) answer(ctx context.Context, stdout, stderr io.Writer) error {
 	default:
 		text = r.text(terminal.Look(stdout))
 	}
-	if err == nil {
-		_, err = io.WriteString(stdout, text)
-	}
-	if err == nil && q.svgFile != "" { // last, so that what was simulated is not lost with it
-		err = r.draw(q.svgFile)
-	}
 	if err != nil {
 		return fmt.Errorf("riprap lab: %w", err)
+	}
+	if err := write(stdout, text); err != nil {
+		return err
+	}
+	if q.svgFile != "" { // last, so that what was simulated is not lost with it
+		if err := r.draw(q.svgFile); err != nil {
+			return fmt.Errorf("riprap lab: %w", err)
+		}
 	}
 	if r.stopped || q.verb == "run" && !r.fine() {
 		return exit.ErrNotFine
