@@ -77,7 +77,7 @@ var figures = []figure{
 	{name: "attempts_per_call_in_fault", label: "attempts at the last service for each call made during the trigger",
 		value: func(s *summary) float64 { return s.during.mean() },
 		head:  "at C",
-		about: "attempts at the last service for each call that was made while it was down"},
+		about: "attempts at the last service for each call that was made during the trigger"},
 	{name: "wasted", label: "work wasted", unit: "%",
 		value: func(s *summary) float64 { return s.wasted.mean() },
 		head:  "wasted",
