@@ -18,6 +18,7 @@ const (
 	mostRate    = 10e6                 // a second; calls that come in less than a nanosecond would all come at once, for ever
 	mostFactor  = 1e6                  // of a trigger
 	mostCalls   = 250e6                // about a billion events
+	mostOpen    = 20e6                 // calls under way at once, which take some gigabytes
 	mostClients = 1 << 20              // as many processes, at all hops together
 	mostHops    = 32
 )
@@ -61,6 +62,9 @@ func (s *Scenario) check() error {
 	if most := s.highestRate(); most > mostRate {
 		return fmt.Errorf("up to %.3g calls a second: want %.3g at most", most, mostRate)
 	}
+	if n := s.backlog(); n > mostOpen {
+		return fmt.Errorf("about %.3g calls under way at once, as more come than are served: want %.3g at most, by a lower rate, a shorter length or a faster service", n, mostOpen)
+	}
 	return nil
 }
 
@@ -81,16 +85,54 @@ func (s *Scenario) calls() (n float64) {
 	a := &s.Arrivals
 	switch {
 	case s.open():
-		for at := time.Duration(0); at < s.Length; {
-			most, until := s.rate(at)
-			n += most * (until - at).Seconds()
-			at = until
-		}
-		return n
+		return s.made(0, s.Length)
 	case a.Once:
 		return float64(a.Clients)
 	}
 	return float64(a.Clients) * float64(s.Length) / float64(max(a.Pause.Mean, shortest)+2*s.Network.Mean)
+}
+
+// made is how many calls of an open stream come in a time, at most.
+func (s *Scenario) made(from, until time.Duration) (n float64) {
+	for at := from; at < until; {
+		most, next := s.rate(at)
+		next = min(next, until)
+		n += most * (next - at).Seconds()
+		at = next
+	}
+	return n
+}
+
+// backlog is how many calls of an open stream may be under way at once, as far as the scenario tells: what the last
+// service leaves over, whose queue keeps also those whose callers have left, and what a trigger holds.
+func (s *Scenario) backlog() (highest float64) {
+	if !s.open() {
+		return 0
+	}
+	served := math.Inf(1) // calls a second
+	switch last := &s.Services[len(s.Services)-1]; {
+	case last.Kind == Queue && last.Room == 0 && last.Hangs > 0 && s.Timeout == 0:
+		served = 0 // once all workers hang
+	case last.Kind == Queue && last.Room == 0 && s.Capacity() > 0:
+		served = s.Capacity()
+	case last.Kind == Crowd && last.Each > 0:
+		served = 1 / last.Each.Seconds()
+	}
+	n := 0.0
+	for at := time.Duration(0); at < s.Length; {
+		most, until := s.rate(at)
+		n = max(0, n+(most-served)*(until-at).Seconds())
+		highest, at = max(highest, n), until
+	}
+	for _, t := range s.Triggers {
+		switch held := s.made(t.From, t.until()); {
+		case t.Kind == Cut:
+			highest += held
+		case t.Kind == Lost && s.Timeout == 0:
+			highest += held * t.Factor
+		}
+	}
+	return highest
 }
 
 func (a *Arrivals) check() error {

@@ -75,6 +75,25 @@ func TestCheckSaysWhatCannotBeSimulatedAndWhatToDo(t *testing.T) {
 		"spike that no clock can tell": {func(sc *Scenario) {
 			sc.Arrivals.Rate, sc.Triggers = 100, []Trigger{{Kind: Spike, From: s, For: 1, Factor: 1e6}, {Kind: Ramp, From: 0, For: 2 * s, Factor: 1e6}}
 		}, "up to 1e+14 calls a second: want 1e+07 at most"},
+		"service that cannot keep up":  {func(sc *Scenario) { sc.Arrivals.Rate, sc.Timeout = 1e5, 0 }, "about 6.08e+07 calls under way at once"},
+		"queue of those who have left": {func(sc *Scenario) { sc.Arrivals.Rate = 1e5 }, "want 2e+07 at most, by a lower rate"},
+		"service that can":             {func(sc *Scenario) { sc.Arrivals.Rate, last(sc).Work.Mean = 1e5, s/200_000 }, ""},
+		"queue with room for few":      {func(sc *Scenario) { sc.Arrivals.Rate, last(sc).Room, sc.Triggers = 1e5, 5, nil }, ""},
+		"workers that hang for ever": {func(sc *Scenario) {
+			sc.Arrivals.Rate, last(sc).Work.Mean, last(sc).Hangs, sc.Timeout = 1e5, s/200_000, 0.1, 0
+		}, "under way at once"},
+		"crowd that is never done": {func(sc *Scenario) { sc.Arrivals.Rate, sc.Services = 1e5, []Service{{Kind: Crowd, Each: 10 * ms}} },
+			"about 6.09e+07 calls under way at once"},
+		"spike that is made good": {func(sc *Scenario) {
+			last(sc).Work.Mean, sc.Triggers = s/100_000, []Trigger{{Kind: Spike, From: s, For: 50 * s, Factor: 1000}, {Kind: Spike, From: 300 * s, For: 50 * s, Factor: 1000}}
+		}, ""},
+		"answers lost for ever": {func(sc *Scenario) {
+			sc.Arrivals.Rate, last(sc).Work.Mean, sc.Timeout = 1e5, s/200_000, 0
+			sc.Triggers = []Trigger{{Kind: Lost, For: 600 * s, Factor: 0.5}}
+		}, "about 3e+07 calls"},
+		"network that holds all": {func(sc *Scenario) {
+			sc.Arrivals.Rate, last(sc).Work.Mean, sc.Triggers = 1e5, s/200_000, []Trigger{{Kind: Cut, For: 500 * s}}
+		}, "about 5e+07 calls"},
 		"spike for clients": {func(sc *Scenario) {
 			sc.Arrivals, sc.Triggers = Arrivals{Clients: 5}, []Trigger{{Kind: Spike, For: s, Factor: 2}}
 		}, "trigger 1 (spike): it changes the rate of calls, and clients have none"},
