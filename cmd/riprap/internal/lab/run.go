@@ -16,16 +16,27 @@ type trial struct {
 	candidate *sim.Candidate
 }
 
+// ahead is how many simulations there may be for each processor that are not in a summary yet. One that takes long keeps
+// those of its trial's later seeds waiting, and each of them has a series.
+const ahead = 32
+
 // simulate runs each trial under so many seeds, on all processors, and calls done after each simulation, from several
-// goroutines at once. When ctx ends it, the summaries hold what there is. They are the same for the same seeds, however many processors there are.
+// goroutines at once. When ctx ends it, the summaries hold what there is. They are the same for the same seeds, however
+// many processors there are.
 func simulate(ctx context.Context, trials []trial, first uint64, seeds int, done func()) []*summary {
 	type job struct{ trial, seed int }
 	jobs := make(chan job)
+	room := make(chan struct{}, ahead*runtime.GOMAXPROCS(0))
 	go func() {
 		defer close(jobs)
 		// Seed by seed, so that a table which is stopped early has something to say about all.
 		for seed := range seeds {
 			for i := range trials {
+				select {
+				case room <- struct{}{}:
+				case <-ctx.Done():
+					return
+				}
 				select {
 				case jobs <- job{i, seed}:
 				case <-ctx.Done():
@@ -62,6 +73,7 @@ func simulate(ctx context.Context, trials []trial, first uint64, seeds int, done
 					delete(pending[j.trial], next[j.trial])
 					next[j.trial]++
 					summaries[j.trial].add(r)
+					<-room
 				}
 				mu.Unlock()
 				done()
