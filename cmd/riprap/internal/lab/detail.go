@@ -52,7 +52,7 @@ func (r *report) detail(b *strings.Builder, s *summary, on terminal.Screen) {
 		fmt.Fprintln(b, strings.Repeat(" ", gutter+at)+strings.Repeat("━", to-at+1)+" "+string(s.scenario.Triggers[0].Kind))
 	}
 	end := time.Duration(len(s.series)) * s.step
-	axis := terminal.Pad("0 s", strip.Columns()-len(seconds(end))-1) + " " + seconds(end)
+	axis := terminal.Pad("0 s", strip.Columns()-len(duration(end))-1) + " " + duration(end)
 	fmt.Fprintln(b, p.Quiet(strings.Repeat(" ", gutter)+axis))
 	fmt.Fprintln(b)
 	for _, f := range r.study.columns {
@@ -65,9 +65,7 @@ func (r *report) detail(b *strings.Builder, s *summary, on terminal.Screen) {
 		}
 	}
 	for i, w := range s.waits[:min(len(s.waits), 4)] {
-		mean := w.Mean().Round(time.Millisecond).String()
+		mean := duration(w.Mean().Round(time.Millisecond))
 		fmt.Fprintf(b, "%s  %s\n", terminal.Left(mean, 25), p.Quiet(fmt.Sprintf("mean wait before attempt %d, %d times", i+2, w.Count)))
 	}
 }
-
-func seconds(d time.Duration) string { return fmt.Sprintf("%.4g s", d.Seconds()) }

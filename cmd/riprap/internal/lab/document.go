@@ -51,7 +51,7 @@ func (r *report) json() (string, error) {
 				Riprap:   s.candidate.Rival == nil,
 				About:    s.candidate.About,
 				List:     g.label,
-				Setting:  describe(s.scenario),
+				Setting:  describe(s.scenario, s),
 				Seeds:    s.seeds,
 				Figures:  map[string]*float64{},
 				MeanWait: []float64{},

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/riprap-go/riprap/cmd/riprap/internal/exit"
 	"github.com/riprap-go/riprap/cmd/riprap/internal/lab/sim"
@@ -305,7 +306,7 @@ func TestVerdictAnswersWhatWasAsked(t *testing.T) {
 		"compare outage --for 200s --seeds 1 --policies at-once" + mine:                  {"In all 2 rows the service recovers in no seed."},
 		"compare outage --for 300s --seeds 1 --policies at-once,no-retries":              {"The service recovers in 1 of 2 rows in every seed, in 1 in no seed."},
 		"run outage --for 100s --seeds 1 --rate 500":                                     {"never recovered", "500 calls/s are more than the 300/s that the service can serve"},
-		"run outage --for 200s --seeds 1 --rate 500 --capacity 800 --trigger down:9s+5s": {"healthy as soon as", "capacity 800/s, down from 9s to 14s"},
+		"run outage --for 200s --seeds 1 --rate 500 --capacity 800 --trigger down:9s+5s": {"healthy as soon as", "capacity 800/s, down from 9 s to 14 s"},
 	} {
 		text, _ := run(t, t.Context(), args)
 		text = strings.Join(strings.Fields(text), " ") // lines are broken anywhere
@@ -413,12 +414,39 @@ func TestDescribeNamesWhatWasChanged(t *testing.T) {
 	}
 	s := q.groups[0].trials[0].scenario
 	got := describe(s)
-	for _, want := range []string{"100 calls/s", "7 processes", "2s for an attempt", "slow ×4 from 20s to 30s", "1m30s in all"} {
+	for _, want := range []string{"100 calls/s", "7 processes", "2 s for an attempt, ", "slow ×4 from 20 s to 30 s", "90 s in all"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("describe: %q does not have %q", got, want)
 		}
 	}
 	if last := s.Services[0]; last.Admission != (sim.Admission{LIFO: true}) {
 		t.Errorf("admission %+v, want LIFO", last.Admission)
+	}
+}
+
+func TestATimeoutIsSaidOfNoPolicyThatHasItsOwn(t *testing.T) {
+	const args = " threads --for 5s --seeds 1 --timeout 150s --policies 100s,10s,riprap-1s --policy mine:timeout=2s"
+	for flags, want := range map[string]string{
+		"compare" + args:                            "150 s for an attempt unless the policy says otherwise (10s, riprap-1s, mine), ",
+		"compare --rate 10,20" + args:               "unless the policy says otherwise (10s, riprap-1s, mine), ",
+		"compare --json" + args:                     `"setting":"1000 calls/s, 150 s for an attempt unless the policy says otherwise (riprap-1s), `,
+		"run threads --for 5s --policies 100s":      ", 100 s for an attempt, ",
+		"run threads --for 5s --policies 1s --json": "100 s for an attempt unless the policy says otherwise (1s), ",
+	} {
+		text, _ := run(t, t.Context(), flags)
+		if text = strings.Join(strings.Fields(text), " "); !strings.Contains(text, want) {
+			t.Errorf("riprap lab %s does not say %q but %s", flags, want, text)
+		}
+	}
+}
+
+func TestDurationsHaveOneSpelling(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0 s", 1: "0.000001 ms", 500 * time.Microsecond: "0.5 ms", 10 * ms: "10 ms", 999 * ms: "999 ms", sec: "1 s", 1500 * ms: "1.5 s",
+		70 * sec: "70 s", 100 * time.Hour: "360000 s",
+	} {
+		if got := duration(d); got != want {
+			t.Errorf("duration(%v) = %q, want %q", d, got, want)
+		}
 	}
 }

@@ -30,7 +30,7 @@ func (r *report) storm() *chart.Storm {
 	s := rows[0].scenario
 	c := &chart.Storm{
 		Title:       upper(r.study.Name) + ": " + names(rows),
-		Description: upper(describe(s)) + ".",
+		Description: upper(describe(s, rows...)) + ".",
 		Step:        rows[0].step,
 		Capacity:    s.Capacity(),
 	}
@@ -103,7 +103,7 @@ func (r *report) lines() *chart.Lines {
 func (r *report) bars() *chart.Bars {
 	c := &chart.Bars{
 		Title:       upper(r.study.Name) + ": " + r.figure.label,
-		Description: upper(describe(r.all()[0].scenario)) + ".",
+		Description: upper(describe(r.all()[0].scenario, r.all()...)) + ".",
 		Label:       r.figure.label,
 		Unit:        r.figure.unit,
 	}

@@ -3,7 +3,9 @@ package lab
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/riprap-go/riprap/cmd/riprap/internal/lab/sim"
 	"github.com/riprap-go/riprap/cmd/riprap/internal/terminal"
@@ -174,7 +176,7 @@ func (r *report) method() string {
 		}
 	}
 	s := r.all()[0].scenario
-	setting := describe(s)
+	setting := describe(s, r.all()...)
 	if r.list != "" {
 		setting += ", but with " + r.list + " as in the table"
 	}
@@ -189,8 +191,8 @@ func (r *report) method() string {
 		upper(s.Name), setting, simulated, events/1e6, r.repeated)
 }
 
-// describe is a scenario's figures in words.
-func describe(s *sim.Scenario) string {
+// describe is a scenario's figures in words, as they hold for the rows.
+func describe(s *sim.Scenario, rows ...*summary) string {
 	var parts []string
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	switch a := s.Arrivals; {
@@ -199,7 +201,7 @@ func describe(s *sim.Scenario) string {
 	case a.Once:
 		add("%d clients, one call each, all at once", a.Clients)
 	default:
-		add("%d clients with a pause of %v between calls", a.Clients, a.Pause.Mean)
+		add("%d clients with a pause of %s between calls", a.Clients, duration(a.Pause.Mean))
 	}
 	if s.Processes > 1 {
 		add("%d processes", s.Processes)
@@ -208,13 +210,13 @@ func describe(s *sim.Scenario) string {
 		add("%d callers above the last service", n)
 	}
 	if s.Timeout > 0 {
-		add("%v for an attempt", s.Timeout)
+		add("%s for an attempt%s", duration(s.Timeout), unless(rows))
 	}
 	switch last := s.Services[len(s.Services)-1]; last.Kind {
 	case sim.Queue:
 		add("capacity %.0f/s", s.Capacity())
 	case sim.Crowd:
-		add("an attempt among n takes %v + n·%v", last.Base, last.Each)
+		add("an attempt among n takes %s + n·%s", duration(last.Base), duration(last.Each))
 	case sim.Coin:
 		add("an attempt fails with probability %v", last.Fails)
 	}
@@ -226,12 +228,35 @@ func describe(s *sim.Scenario) string {
 		case sim.Lost:
 			factor = " " + terminal.Percent(t.Factor)
 		}
-		add("%s%s from %v to %v", t.Kind, factor, t.From, t.From+t.For)
+		add("%s%s from %s to %s", t.Kind, factor, duration(t.From), duration(t.From+t.For))
 	}
 	if s.Length > 0 {
-		add("%v in all", s.Length)
+		add("%s in all", duration(s.Length))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// unless names the policies to which the scenario's timeout does not apply.
+func unless(rows []*summary) string {
+	var names []string
+	for _, s := range rows {
+		if name := s.candidate.Name; s.candidate.Policy.AttemptTimeout > 0 && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if names == nil {
+		return ""
+	}
+	return " unless the policy says otherwise (" + strings.Join(names, ", ") + ")"
+}
+
+// duration is a time in seconds, or in milliseconds if it is shorter than one.
+func duration(d time.Duration) string {
+	unit, name := time.Second, " s"
+	if 0 < d && d < time.Second {
+		unit, name = time.Millisecond, " ms"
+	}
+	return strconv.FormatFloat(float64(d)/float64(unit), 'f', -1, 64) + name
 }
 
 func upper(s string) string {
