@@ -1,12 +1,9 @@
 package chart
 
-import "cmp"
-
 // Bars compares single figures, a horizontal bar for each, from zero.
 type Bars struct {
 	Title       string // read aloud instead of the picture; not drawn
 	Description string // what the picture shows, for those who do not see it
-	Width       int    // in pixels; zero means 840, the column of a README
 	Label       string // what is measured: "calls at C for each click"
 	Unit        string // follows every figure as it stands: "%", "/s", " s"
 	Bars        []Bar
@@ -17,8 +14,6 @@ type Bar struct {
 	Label     string
 	Value     float64 // below zero is drawn as zero; NaN and infinite as unknown
 	Low, High float64 // an interval around the value, drawn as a whisker; zero means none
-	Text      string  // stands at the end instead of the value: "not within 10 min"
-	Meaning   Meaning // Unknown is hatched: the value is at least this much
 }
 
 const (
@@ -29,36 +24,34 @@ const (
 // SVG is the picture as a file.
 func (b *Bars) SVG() string {
 	var c canvas
-	total := pictureWidth(b.Width)
 	if len(b.Bars) == 0 {
-		c.text("quiet", "middle", total/2, 40, "no data")
-		return c.svg(total, 80, b.Title, b.Description)
+		c.text("quiet", "middle", pictureWidth/2, 40, "no data")
+		return c.svg(80, b.Title, b.Description)
 	}
 	longest, names, texts := 0.0, 0.0, 0.0
 	for _, bar := range b.Bars {
 		longest = max(longest, bar.end())
 		names = max(names, textWidth(bar.Label, textSize))
-		texts = max(texts, textWidth(b.text(bar, total), textSize))
+		texts = max(texts, textWidth(b.text(bar), textSize))
 	}
 	if longest < 1e-9 {
 		longest = 1
 	}
 	// Long labels stand above their bars.
 	left, above := pad+names+12, 0.0
-	if names > total*0.36 {
+	if names > pictureWidth*0.36 {
 		left, above = pad, textLine+3
 	}
-	length := scale{lo: 0, hi: longest, from: left, to: max(total-pad-texts-10, left+40)}
-	y := c.paragraph("quiet", pad, pad, textLine, wrap(b.Label, total-2*pad, textSize, 2))
+	length := scale{lo: 0, hi: longest, from: left, to: max(pictureWidth-pad-texts-10, left+40)}
+	y := c.paragraph("quiet", pad, pad, textLine, wrap(b.Label, pictureWidth-2*pad, textSize, 2))
 	if y > pad {
 		y += 8
 	}
-	c.body.WriteString(`<defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path class="line-unknown" d="M0 0v6"/></pattern></defs>` + "\n")
 	top := y
 	for _, bar := range b.Bars {
 		middle := y + above + barHeight/2
 		if above > 0 {
-			c.text("ink", "start", left, y+textLine/2, cut(bar.Label, total-2*pad, textSize))
+			c.text("ink", "start", left, y+textLine/2, cut(bar.Label, pictureWidth-2*pad, textSize))
 		} else {
 			c.text("ink", "end", left-12, middle, tidy(bar.Label))
 		}
@@ -66,7 +59,7 @@ func (b *Bars) SVG() string {
 		if bar.drawn() {
 			end = c.bar(bar, length, middle)
 		}
-		c.text("ink", "start", end+8, middle, b.text(bar, total))
+		c.text("ink", "start", end+8, middle, b.text(bar))
 		y += above + barHeight
 		if above > 0 { // or the axis would run through the labels
 			c.line("axis", point{left, y - barHeight}, point{left, y})
@@ -77,7 +70,7 @@ func (b *Bars) SVG() string {
 	if above == 0 {
 		c.line("axis", point{left, top - 4}, point{left, y + 4})
 	}
-	return c.svg(total, y+pad, b.Title, b.Description)
+	return c.svg(y+pad, b.Title, b.Description)
 }
 
 // bar draws one around its middle and returns where it ends.
@@ -86,11 +79,7 @@ func (c *canvas) bar(bar Bar, length scale, middle float64) float64 {
 	if bar.Value > 0 {
 		to = max(to, from+1)
 	}
-	class := "fill-" + bar.Meaning.name()
-	if class == "fill-unknown" {
-		class = "fill-unknown line-unknown"
-	}
-	c.rect(class, from, middle-barHeight/2, to-from, barHeight)
+	c.rect("fill-plain", from, middle-barHeight/2, to-from, barHeight)
 	low, high, ok := bar.interval()
 	if !ok {
 		return to
@@ -124,10 +113,9 @@ func (bar Bar) end() float64 {
 	return max(bar.Value, 0)
 }
 
-func (b *Bars) text(bar Bar, total float64) string {
-	text := cmp.Or(tidy(bar.Text), "unknown")
-	if bar.Text == "" && bar.drawn() {
-		text = figure(bar.Value, b.Unit)
+func (b *Bars) text(bar Bar) string {
+	if !bar.drawn() {
+		return "unknown"
 	}
-	return cut(text, total*0.36, textSize)
+	return cut(figure(bar.Value, b.Unit), pictureWidth*0.36, textSize)
 }

@@ -1,14 +1,8 @@
 // Package chart draws the lab's figures as SVG files for documentation: a [Storm] over time, [Lines] of one figure
 // against another, and [Bars]. It takes plain numbers and knows nothing of where they come from.
 //
-// A picture is made to be shown as an image, by Markdown's ![](file.svg) or an <img>. It brings its own background and
-// follows the reader's light or dark theme. An image is scaled as a whole, its text too, so a reader with a phone needs
-// one drawn for a phone. HTML's picture element chooses between the two:
-//
-//	<picture>
-//	  <source media="(max-width: 600px)" srcset="storm-narrow.svg">  drawn with Width: 360
-//	  <img src="storm.svg" alt="...">                                drawn with Width: 0
-//	</picture>
+// A picture is made to be shown as an image, by Markdown's ![](file.svg) or an <img>. It brings its own background,
+// follows the reader's light or dark theme, and is as wide as the column of a README.
 //
 // The same data gives the same bytes on every platform, so that a picture in a repository changes only when its data do.
 // No data break a picture: what is no number, infinite or too large to be true (above 10^15) is left out, text is
@@ -25,8 +19,8 @@ import (
 )
 
 const (
-	defaultWidth = 840 // the column of a README
-	pad          = 16  // around a picture
+	pictureWidth = 840
+	pad          = 16 // around a picture
 
 	titleSize = 15
 	textSize  = 13
@@ -43,9 +37,9 @@ type canvas struct {
 }
 
 // svg is the whole file: what was drawn in its frame. Title and description are for those who do not see the picture.
-func (c *canvas) svg(width, height float64, title, description string) string {
+func (c *canvas) svg(height float64, title, description string) string {
 	var b strings.Builder
-	w, h := decimal(width), decimal(height)
+	w, h := decimal(pictureWidth), decimal(height)
 	b.WriteString(`<svg xmlns="http://www.w3.org/2000/svg" width="` + w + `" height="` + h + `" viewBox="0 0 ` + w + ` ` + h + `" role="img" aria-labelledby="title`)
 	if description = tidy(description); description != "" {
 		b.WriteString(" desc")
@@ -131,11 +125,6 @@ func appendTenths(b []byte, n int) []byte {
 		b = append(b, '.', byte('0'+n%10))
 	}
 	return b
-}
-
-// pictureWidth keeps a width within what can hold a plot and its labels.
-func pictureWidth(width int) float64 {
-	return float64(max(280, min(cmp.Or(max(width, 0), defaultWidth), 4000)))
 }
 
 // usable tells whether v can be drawn. What is too large to be true would leave nothing else visible.

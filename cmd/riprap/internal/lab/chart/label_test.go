@@ -78,16 +78,16 @@ func TestTextsThatDoNotFitAreWrappedAndCut(t *testing.T) {
 }
 
 func TestNamesAtTheEndsOfLinesDoNotOverlap(t *testing.T) {
-	l := &Lines{Width: 360}
+	l := &Lines{}
 	for i := range 30 {
-		name := "a name of two lines"
+		name := "a name that does not fit into a single line"
 		if i%2 == 0 {
 			name = "short"
 		}
 		l.Series = append(l.Series, Series{Name: name, Points: []Point{{0, 0}, {1, 5}}})
 	}
 	var y []float64
-	for _, e := range find(read(t, l.SVG()), "text-plain") {
+	for _, e := range find(read(t, l.SVG()), "ink") {
 		y = append(y, e.number(t, "y"))
 	}
 	slices.Sort(y)
@@ -101,7 +101,7 @@ func TestNamesAtTheEndsOfLinesDoNotOverlap(t *testing.T) {
 	}
 }
 
-func TestLinesOfOneMeaningDifferByDashAndMarker(t *testing.T) {
+func TestLinesDifferByDashAndMarker(t *testing.T) {
 	l := &Lines{}
 	for range 8 {
 		l.Series = append(l.Series, Series{Name: "a", Points: []Point{{0, 0}, {1, 5}}})

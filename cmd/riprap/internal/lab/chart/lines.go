@@ -6,7 +6,6 @@ import "math"
 type Lines struct {
 	Title       string // read aloud instead of the picture; not drawn
 	Description string // what the picture shows, for those who do not see it
-	Width       int    // in pixels; zero means 840, the column of a README
 	X, Y        Axis
 	Series      []Series
 }
@@ -17,12 +16,10 @@ type Axis struct {
 	Unit  string // follows every number as it stands: "%", "/s", " s"
 }
 
-// A Series is one line with its name at the end. Series of the same Meaning differ by their dashes, and all of them by
-// their markers.
+// A Series is one line with its name at the end. Lines differ by their shade, their dashes and their markers.
 type Series struct {
-	Name    string
-	Points  []Point // in the order in which they are connected; one that cannot be drawn interrupts the line
-	Meaning Meaning // Plain means a shade of ink
+	Name   string
+	Points []Point // in the order in which they are connected; one that cannot be drawn interrupts the line
 }
 
 // A Point is a pair of figures.
@@ -34,28 +31,27 @@ const dotDistance = 14
 // SVG is the picture as a file.
 func (l *Lines) SVG() string {
 	var c canvas
-	total := pictureWidth(l.Width)
 	x, y, ok := l.domains()
 	if !ok {
-		c.text("quiet", "middle", total/2, 40, "no data")
-		return c.svg(total, 80, l.Title, l.Description)
+		c.text("quiet", "middle", pictureWidth/2, 40, "no data")
+		return c.svg(80, l.Title, l.Description)
 	}
 	names, rows := 0.0, 0
 	for _, s := range l.Series {
-		lines := s.name(total)
+		lines := s.name()
 		rows += len(lines)
 		for _, line := range lines {
 			names = max(names, textWidth(line, textSize))
 		}
 	}
-	height := max(200, min(float64(total*0.36), 300), float64(rows*textLine))
+	height := max(200, min(pictureWidth*0.36, 300), float64(rows*textLine))
 	yTicks := ticks(y.lo, y.hi, 5, l.Y.Unit)
 	gutter := 0.0
 	for _, t := range yTicks {
 		gutter = max(gutter, textWidth(t.label, tickSize)+8)
 	}
-	left, right := pad+gutter, total-pad-names-leader
-	top := c.paragraph("quiet", pad, pad, textLine, wrap(l.Y.Label, total-2*pad, textSize, 2)) + 10
+	left, right := pad+gutter, pictureWidth-pad-names-leader
+	top := c.paragraph("quiet", pad, pad, textLine, wrap(l.Y.Label, pictureWidth-2*pad, textSize, 2)) + 10
 	base := top + height
 	x.from, x.to = left+8, right // a marker on the axis would hide it
 	y.from, y.to = base, top
@@ -70,34 +66,26 @@ func (l *Lines) SVG() string {
 		c.line("axis", point{at, base}, point{at, base + 4})
 		c.text("quiet tick", "middle", at, base+4+tickLine/2, t.label)
 	}
-	end := c.paragraph("quiet", left, base+4+tickLine, textLine, wrap(l.X.Label, total-left-pad, textSize, 2))
+	end := c.paragraph("quiet", left, base+4+tickLine, textLine, wrap(l.X.Label, pictureWidth-left-pad, textSize, 2))
 
 	var labels []endLabel
-	seen := [Unknown + 1]int{}
+	drawn := 0
 	for i, s := range l.Series {
 		points := s.curve(x, y)
 		last, ok := rightmost(points)
 		if !ok {
 			continue
 		}
-		class := s.Meaning.name()
+		line := [...]string{"line-plain", "line-plain2"}[drawn%2]
 		// Four kinds of dashes; beyond them the markers tell the lines apart.
-		kind := &seen[0]
-		if s.Meaning > 0 && s.Meaning <= Unknown {
-			kind = &seen[s.Meaning]
-		}
-		line := "line-" + class
-		if line == "line-plain" && *kind%2 == 1 {
-			line = "line-plain2"
-		}
-		dash := [...]string{"", " dash1", " dash2", " dash3"}[*kind%4]
-		*kind++
+		dash := [...]string{"", " dash1", " dash2", " dash3"}[drawn%4]
+		drawn++
 		c.line(line+" curve"+dash, points...)
 		c.markers(line, i, dots(points, last))
-		labels = append(labels, endLabel{s.name(total), "text-" + class, line, last})
+		labels = append(labels, endLabel{s.name(), "ink", line, last})
 	}
 	c.endLabels(labels, right, top-textLine/2, base+belowBase)
-	return c.svg(total, end+pad/2+2, l.Title, l.Description)
+	return c.svg(end+pad/2+2, l.Title, l.Description)
 }
 
 // domains are the scales' values, if there are any points.
@@ -142,8 +130,8 @@ func (s Series) curve(x, y scale) []point {
 }
 
 // name is the series' name in lines that leave most of the picture's width to the plot.
-func (s Series) name(total float64) []string {
-	return wrap(s.Name, float64(total*0.25), textSize, 2)
+func (s Series) name() []string {
+	return wrap(s.Name, pictureWidth*0.25, textSize, 2)
 }
 
 // rightmost is the point that a line's name stands beside: its last, unless the line turns back.

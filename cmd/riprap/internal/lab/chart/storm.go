@@ -12,7 +12,6 @@ import (
 type Storm struct {
 	Title       string        // read aloud instead of the picture; not drawn
 	Description string        // what the picture shows, for those who do not see it
-	Width       int           // in pixels; zero means 840, the column of a README
 	Step        time.Duration // between two values; zero means a second
 	Capacity    float64       // requests per second that the service can answer; zero means not drawn
 	Faults      []Span
@@ -61,10 +60,9 @@ type storm struct {
 // SVG is the picture as a file.
 func (s *Storm) SVG() string {
 	d := s.measure()
-	total := pictureWidth(s.Width)
 	if len(s.Panels) == 0 {
-		d.text("quiet", "middle", total/2, 40, "no data")
-		return d.svg(total, 80, s.Title, s.Description)
+		d.text("quiet", "middle", pictureWidth/2, 40, "no data")
+		return d.svg(80, s.Title, s.Description)
 	}
 	y := float64(pad)
 	for from := 0; from < len(s.Panels); from += d.columns {
@@ -76,7 +74,7 @@ func (s *Storm) SVG() string {
 		}
 		y = top + d.height + betweenY
 	}
-	return d.svg(total, y-betweenY+tickLine+8+pad/2, s.Title, s.Description)
+	return d.svg(y-betweenY+tickLine+8+pad/2, s.Title, s.Description)
 }
 
 func (s *Storm) measure() *storm {
@@ -99,9 +97,8 @@ func (s *Storm) measure() *storm {
 	}
 	highest *= 1.04 // room above the tallest spike
 
-	total := pictureWidth(s.Width)
 	for n := 2; n <= len(s.Panels); n++ {
-		if len(s.Panels)%n == 0 && float64(n*leastPanel) <= total {
+		if len(s.Panels)%n == 0 && float64(n*leastPanel) <= pictureWidth {
 			d.columns = n
 		}
 	}
@@ -113,7 +110,7 @@ func (s *Storm) measure() *storm {
 	for _, name := range []string{"first tries", "no retries", "goodput", d.capacityLabel()} {
 		names = max(names, textWidth(name, textSize))
 	}
-	d.column = (total - 2*pad - d.gutter - float64((d.columns-1)*betweenX)) / float64(d.columns)
+	d.column = (pictureWidth - 2*pad - d.gutter - float64((d.columns-1)*betweenX)) / float64(d.columns)
 	d.width = d.column - leader - names
 	if len(s.Faults) > 0 {
 		d.strip = strip
