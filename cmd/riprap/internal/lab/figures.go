@@ -22,7 +22,7 @@ type figure struct {
 	head  string
 	about string                // what it says, for the legend
 	cell  func(*summary) string // nil means the value alone
-	roomy bool                  // left out where there is little room
+	roomy bool                  // left out where there is little room for many
 }
 
 // figures is every number of a row, in the order of a CSV file's columns.
@@ -43,7 +43,7 @@ var figures = []figure{
 				return "–"
 			}
 			low, high := s.interval()
-			return fmt.Sprintf("%s (%.0f–%.0f)", terminal.Percent(share(s.recovered, s.seeds)), 100*low, 100*high)
+			return fmt.Sprintf("%s (%.0f–%.0f)", brief(share(s.recovered, s.seeds)), 100*low, 100*high)
 		}},
 	{name: "recovered_low", label: "the same, lower end of the interval", unit: "%",
 		value: func(s *summary) float64 { low, _ := s.interval(); return low }},
@@ -125,7 +125,7 @@ func (f *figure) tabled(s *summary) string {
 	case math.IsNaN(x):
 		return "–"
 	case f.unit == "%":
-		return terminal.Percent(x)
+		return brief(x)
 	default:
 		return factor(x)
 	}
@@ -182,4 +182,15 @@ func (s sample) most() float64 {
 		return math.NaN()
 	}
 	return slices.Max(s)
+}
+
+// brief is a share in per cent for a cell: what is not exactly nothing or all is not said to be.
+func brief(share float64) string {
+	switch p := 100 * share; {
+	case p > 0 && p < 1:
+		return "<1 %"
+	case p > 99 && p < 100:
+		return ">99 %"
+	}
+	return terminal.Percent(share)
 }

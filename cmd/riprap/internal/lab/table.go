@@ -2,12 +2,15 @@ package lab
 
 import "github.com/riprap-go/riprap/cmd/riprap/internal/terminal"
 
-const wide = 100 // columns of a screen from which on there is room
+const (
+	wide = 100 // columns of a screen from which on there is room for any number of figures
+	many = 6   // figures; more do not fit into 80 columns
+)
 
 // columns are the study's figures that a screen has room for.
 func (r *report) columns(on terminal.Screen) (shown []figure) {
 	for _, f := range r.study.columns {
-		if !f.roomy || on.Width >= wide {
+		if !f.roomy || on.Width >= wide || len(r.study.columns) <= many {
 			shown = append(shown, f)
 		}
 	}
@@ -67,7 +70,7 @@ func (r *report) legend(on terminal.Screen) string {
 
 // sparkline is the calls answered over time.
 func sparkline(s *summary, on terminal.Screen) string {
-	width := 10
+	width := 8
 	if on.Width >= wide {
 		width = 24
 	}

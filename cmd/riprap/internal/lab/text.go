@@ -178,7 +178,7 @@ func (r *report) method() string {
 	s := r.all()[0].scenario
 	setting := describe(s, r.all()...)
 	if r.list != "" {
-		setting += ", but with " + r.list + " as in the table"
+		setting += "; " + r.list + " as in the table"
 	}
 	if !r.changed { // what it says about itself would contradict the figures
 		setting = s.About + ". " + upper(setting)
