@@ -27,6 +27,7 @@ var arrows = map[string][]string{
 	"chain":                  {"."},
 	"ripgrpc":                {"."},
 	"ripotel":                {"."},
+	"flaky":                  nil,
 	"internal/memhttp":       nil,
 
 	// Of the command, those that must know nothing of what they are used for: what is simulated is riprap itself, not what it
