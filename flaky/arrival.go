@@ -15,9 +15,9 @@ type Arrival struct {
 	Time   time.Time `json:"time"`           // when its header had been read
 	Ended  time.Time `json:"ended,omitzero"` // when the answer was done, or the client left; zero while it is being served
 	Method string    `json:"method"`         // cut at 32 bytes
-	Path   string    `json:"path"` // without the prefix of the run and without the query string
-	Conn   string    `json:"conn"` // the client's address: the same for requests on one connection
-	Step   string    `json:"step"` // of the script, as written there; empty if the script has none for the path
+	Path   string    `json:"path"`           // without the prefix of the run and without the query string
+	Conn   string    `json:"conn"`           // the client's address: the same for requests on one connection
+	Step   string    `json:"step"`           // of the script, as written there; empty if the script has none for the path
 
 	// Header has those that tell something about retries, by canonical name: whatever speaks of retries, attempts,
 	// idempotency, deadlines, timeouts and traces, Content-Length, Content-Type, User-Agent. A header that may carry a
