@@ -66,11 +66,10 @@ func (r *record) read(n int64, hash string, whole bool) {
 }
 
 // end notes that the request is over.
-func (r *record) end(now time.Time, left bool) Arrival {
+func (r *record) end(now time.Time, left bool) {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.Ended, r.Left = now, left
-	r.mu.Unlock()
-	return r.copy()
 }
 
 // clip cuts text that is longer than n bytes.

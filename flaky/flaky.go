@@ -129,9 +129,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rec, st := h.arrive(r, run, path)
 	over := serve(w, r, rec, st)
 	// The log is complete before the client can see that it is over.
-	a := rec.end(time.Now(), over == left)
+	rec.end(time.Now(), over == left)
 	if h.Trace != nil {
-		h.Trace(a)
+		h.Trace(rec.copy())
 	}
 	switch over {
 	case toReset:
