@@ -38,7 +38,7 @@ func (e *ScriptError) Error() string {
 			shown[i] = ' ' // the mark stands below the right one, and a terminal is left as it is
 		}
 	}
-	return fmt.Sprintf("flaky: column %d: %s\n\t%s\n\t%s^", e.Column, e.Problem, string(shown), strings.Repeat(" ", at-from))
+	return fmt.Sprintf("script, column %d: %s\n\t%s\n\t%s^", e.Column, e.Problem, string(shown), strings.Repeat(" ", at-from))
 }
 
 // A script is what New was given, parsed.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/riprap-go/riprap/cmd/riprap/internal/demo"
 	"github.com/riprap-go/riprap/cmd/riprap/internal/exit"
+	"github.com/riprap-go/riprap/cmd/riprap/internal/flaky"
 	"github.com/riprap-go/riprap/cmd/riprap/internal/lab"
 )
 
@@ -26,6 +27,7 @@ type command struct {
 // commands is what "riprap help" lists, in this order. A new subcommand is one more line.
 var commands = []command{
 	{"demo", "a retry storm, first with a tutorial's loop, then with riprap (22 s)", demo.Run},
+	{"flaky", "a server that fails on purpose, by a script, and logs what arrives", flaky.Run},
 	{"lab", "which retry policy survives what, simulated in tables and pictures", lab.Run},
 }
 
