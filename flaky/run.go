@@ -1,8 +1,6 @@
 package flaky
 
-import (
-	"container/list"
-)
+import "container/list"
 
 // The bounds of what a handler keeps.
 const (
@@ -76,7 +74,7 @@ func (rs *runs) add(r *run, rec *record) {
 	rs.entries -= r.log.len()
 	r.log.add(rec)
 	rs.entries += r.log.len()
-	for rs.entries > maxArrivals && rs.recent.Len() > 0 && rs.recent.Back() != r.place {
+	for rs.entries > maxArrivals { // which this run and those of no run alone cannot be
 		rs.forget()
 	}
 }

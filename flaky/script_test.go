@@ -110,6 +110,7 @@ func TestADateInRetryAfterIsCountedFromTheDateOfTheAnswer(t *testing.T) {
 		{"429 delay=1h retry-after=date+2s", 2 * time.Second},
 		{"429 retry-after=date-24h", -24 * time.Hour},
 		{"429 retry-after=date+0s", 0},
+		{"429 retry-after=date+1500ms", time.Second},
 	}
 	for _, tt := range tests {
 		synctest.Test(t, func(t *testing.T) {

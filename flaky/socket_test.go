@@ -92,13 +92,17 @@ func TestACutBodyIsShorterThanAnnounced(t *testing.T) {
 
 func TestAnAnswerToHeadHasNoBodyAndIsWhole(t *testing.T) {
 	for _, script := range []string{"200 body=ok", "cut=100", "slow=1h/byte", "endless"} {
-		resp, err := http.Head(listen(t, newHandler(t, script)))
+		h := newHandler(t, script)
+		resp, err := http.Head(listen(t, h))
 		if err != nil {
 			t.Errorf("HEAD, %s: %v", script, err)
 			continue
 		}
 		if body, err := io.ReadAll(resp.Body); len(body) > 0 || err != nil || resp.StatusCode != 200 {
 			t.Errorf("HEAD, %s = %d %q, %v, want 200 and nothing", script, resp.StatusCode, body, err)
+		}
+		if a := one(t, h, ""); a.Left || a.Ended.IsZero() {
+			t.Errorf("HEAD, %s: the log has ended %v, left %v, want it answered", script, a.Ended, a.Left)
 		}
 	}
 }

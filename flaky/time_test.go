@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -95,6 +96,18 @@ func TestAClientThatLeavesEndsItsRequest(t *testing.T) {
 			})
 		}
 	}
+}
+
+func TestAClientThatLeftBeforeTheAnswerHasLeft(t *testing.T) {
+	h := newHandler(t, "200")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	defer func() {
+		if got, a := recover(), one(t, h, ""); got != http.ErrAbortHandler || !a.Left {
+			t.Errorf("ServeHTTP panics with %v, left %v, want %v, true", got, a.Left, http.ErrAbortHandler)
+		}
+	}()
+	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, "GET", "/", nil))
 }
 
 func TestABodyIsReadToItsEndBeforeTheAnswer(t *testing.T) {
