@@ -11,10 +11,12 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/riprap-go/riprap/cmd/riprap/internal/call"
 	"github.com/riprap-go/riprap/cmd/riprap/internal/demo"
 	"github.com/riprap-go/riprap/cmd/riprap/internal/exit"
 	"github.com/riprap-go/riprap/cmd/riprap/internal/flaky"
 	"github.com/riprap-go/riprap/cmd/riprap/internal/lab"
+	"github.com/riprap-go/riprap/cmd/riprap/internal/suggest"
 )
 
 // A command is one subcommand. Its package lives under internal and has a Run of this shape.
@@ -27,6 +29,7 @@ type command struct {
 // commands is what "riprap help" lists, in this order. A new subcommand is one more line.
 var commands = []command{
 	{"demo", "a retry storm, first with a tutorial's loop, then with riprap (22 s)", demo.Run},
+	{"call", "one HTTP call with retries, and why each was made; like curl, but it survives", call.Run},
 	{"flaky", "a server that fails on purpose, by a script, and logs what arrives", flaky.Run},
 	{"lab", "which retry policy survives what, simulated in tables and pictures", lab.Run},
 }
@@ -88,7 +91,7 @@ func unknown(name string) error {
 		names = append(names, c.name)
 	}
 	err := fmt.Errorf("unknown command %q", name)
-	if near := suggest(name, names); near != "" {
+	if near := suggest.Near(name, names); near != "" {
 		err = fmt.Errorf("%w, did you mean %q?", err, near)
 	}
 	return &exit.UsageError{Command: "riprap", Err: err}

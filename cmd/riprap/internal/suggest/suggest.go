@@ -1,10 +1,11 @@
-package main
+// Package suggest guesses which name was meant by one that was typed wrong.
+package suggest
 
 import "strings"
 
-// suggest is the name that was most likely meant: one that typed begins, else the one nearest to it by
+// Near is the name that was most likely meant: one that typed begins, else the one nearest to it by
 // insertions, deletions and replacements of a letter. Empty if none is near.
-func suggest(typed string, names []string) string {
+func Near(typed string, names []string) string {
 	best, distance := "", 3
 	for _, name := range names {
 		if len(typed) > 1 && strings.HasPrefix(name, typed) {

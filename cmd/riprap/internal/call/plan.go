@@ -1,0 +1,154 @@
+package call
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/riprap-go/riprap"
+)
+
+const (
+	hops    = 11   // of a call that follows redirects, the first one included
+	callers = 1000 // that fail together
+	most    = 1000 // attempts that are looked at; of more only that is said
+	samples = 1 << 12
+	busiest = 100 * time.Millisecond // the window over which the rate of requests is taken
+)
+
+// A plan is what an order can come to.
+type plan struct {
+	*order
+	attempts int    // most of a single hop
+	limit    reason // what keeps it to so many; empty if nothing does below the most
+	requests int    // most of the whole call, zero if there is no limit
+	steps    []step // retries of a single hop
+
+	worst   time.Duration // of the whole call; zero if there is no bound
+	waits   time.Duration // the longest of the call, drawn by itself
+	asked   time.Duration // the same if the server asks for as much as it may; below zero: no bound
+	through time.Duration // attempts, and the longest waits that may be; zero if there is no bound
+}
+
+// A step is a retry: the wait before it, and how many requests a second come of callers who failed together.
+type step struct {
+	least, mean, most time.Duration
+	rate              float64 // over the busiest 100 ms; infinite if all come in one instant
+}
+
+// foresee makes the plan. Every figure comes from the engine: the waits from Backoff.Delay, how many attempts there can
+// be from Operation.
+func (o *order) foresee() *plan {
+	p := &plan{order: o}
+	p.attempts, p.limit = o.attempts()
+	retries := p.attempts - 1
+	p.steps = o.steps(retries)
+	if p.limit.name == "" {
+		return p
+	}
+	p.requests = p.attempts
+	if o.follow {
+		p.requests = hops * p.attempts
+		if o.retries > 0 {
+			p.requests = min(p.requests, hops+o.retries)
+		}
+	}
+	p.bound()
+	return p
+}
+
+// attempts returns how many of them a hop has if all fail at once and every wait is the shortest, and what ends them.
+func (o *order) attempts() (int, reason) {
+	policy := o.policy
+	policy.Budget = budget(o.retries)
+	policy.MinAttempt = 10 * time.Millisecond // riphttp's
+	policy.Rand = func() float64 { return math.Nextafter(1, 0) }
+	now := time.Unix(0, 0)
+	op := riprap.Operation{Policy: &policy}
+	if o.timeout > 0 {
+		op.Deadline = now.Add(o.timeout)
+	}
+	for {
+		op.Begin(now)
+		wait, stop := op.Next(now, errors.New("failed"))
+		switch {
+		case errors.Is(stop, riprap.ErrAttempts):
+			return op.Attempts, reason{"attempts", "--attempts"}
+		case errors.Is(stop, riprap.ErrBudget):
+			return op.Attempts, reason{"budget", "--budget"}
+		case errors.Is(stop, riprap.ErrDeadline):
+			return op.Attempts, reason{"deadline", "--timeout"}
+		case op.Attempts == most:
+			return op.Attempts, reason{}
+		}
+		now = now.Add(wait)
+	}
+}
+
+// steps follows callers who fail together, each attempt in no time, through their retries. They are drawn evenly: for
+// each retry there is one in each of as many equal parts of the range of u, in an order of its own, so that means are
+// exact where waits do not depend on each other.
+func (o *order) steps(n int) []step {
+	steps := make([]step, 0, n)
+	shuffled := rand.New(rand.NewPCG(1, 1))
+	arrivals, waits := make([]time.Duration, samples), make([]time.Duration, samples)
+	b := o.policy.Backoff
+	var s step
+	for retry := range n {
+		s.least = b.Delay(retry+1, s.least, math.Nextafter(1, 0))
+		s.most = b.Delay(retry+1, s.most, 0)
+		sum := 0.0
+		for i, at := range shuffled.Perm(samples) {
+			u := (float64(at) + 0.5) / samples
+			waits[i] = b.Delay(retry+1, waits[i], u)
+			arrivals[i] += waits[i]
+			sum += float64(waits[i])
+		}
+		s.mean = time.Duration(sum / samples)
+		s.rate = rate(arrivals)
+		steps = append(steps, s)
+	}
+	return steps
+}
+
+// rate is how many requests a second come at most, of so many callers, over the busiest window.
+func rate(arrivals []time.Duration) float64 {
+	sorted := slices.Sorted(slices.Values(arrivals))
+	if sorted[len(sorted)-1]-sorted[0] < time.Millisecond {
+		return math.Inf(1)
+	}
+	first, peak := 0, 0
+	for i, at := range sorted {
+		for at-sorted[first] > busiest {
+			first++
+		}
+		peak = max(peak, i+1-first)
+	}
+	return float64(peak) / samples * callers / busiest.Seconds()
+}
+
+// bound adds up the longest that the call can take until the header of its answer is there.
+func (p *plan) bound() {
+	o := p.order
+	retries := p.requests - 1
+	if o.follow {
+		retries = p.requests - hops
+	}
+	for i := range retries { // each hop begins with the first wait again
+		wait := p.steps[i%len(p.steps)].most
+		p.waits += wait
+		p.asked += max(wait, o.policy.MaxWait+o.policy.MaxWait/5)
+	}
+	if o.policy.MaxWait < 0 && retries > 0 {
+		p.asked = -1
+	}
+	if o.policy.AttemptTimeout > 0 && p.asked >= 0 {
+		p.through = time.Duration(p.requests)*o.policy.AttemptTimeout + p.asked
+	}
+	p.worst = p.through
+	if o.timeout > 0 && (p.through == 0 || p.through > o.timeout) {
+		p.worst = o.timeout
+	}
+}

@@ -1,0 +1,202 @@
+package call
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/riprap-go/riprap"
+	"github.com/riprap-go/riprap/cmd/riprap/internal/terminal"
+	"github.com/riprap-go/riprap/riphttp"
+)
+
+// A reporter says on stderr what happens to the call: a line for each attempt, or JSON. It only listens.
+type reporter struct {
+	order  *order
+	w      io.Writer
+	start  time.Time
+	screen terminal.Screen
+
+	attempt int           // at hand
+	status  int           // of its response, zero while there is none
+	refuses bool          // the response says not to come back
+	pausing bool          // another attempt was announced and has not begun
+	over    *riprap.Event // how the call failed, if it did
+}
+
+// An event is what --json prints. Times are in seconds. It holds no path, query string, header or key.
+type event struct {
+	Event   string  `json:"event"` // attempt, retry, redirect, answer, failure, body
+	Elapsed float64 `json:"elapsed_seconds"`
+	Service string  `json:"service,omitempty"` // scheme and host; of a redirect, where it leads
+	Attempt int     `json:"attempt,omitempty"` // begun so far on this hop, the one at hand included
+	Sends   int     `json:"sends,omitempty"`   // requests written, of which net/http repeats some by itself
+	Status  int     `json:"status,omitempty"`
+	Error   string  `json:"error,omitempty"` // what came instead of a status, or cut the body short
+	Asked   float64 `json:"asked_seconds,omitempty"`
+	Wait    float64 `json:"wait_seconds,omitempty"`
+	Budget  *int    `json:"budget_left,omitempty"`
+	Reason  string  `json:"reason,omitempty"` // of a failure, see reason
+	Bytes   *int64  `json:"bytes,omitempty"`  // of the body
+	Text    string  `json:"text,omitempty"`   // the line that is printed without --json
+}
+
+// say prints an event. Bad says that it is about what went wrong in the end.
+func (r *reporter) say(e event, bad bool) {
+	if r.order.asJSON {
+		e.Elapsed = time.Since(r.start).Seconds()
+		text, _ := json.Marshal(e) // of such fields it never fails
+		fmt.Fprintf(r.w, "%s\n", text)
+		return
+	}
+	if e.Text == "" || r.order.silent && !(bad && r.order.errors) {
+		return
+	}
+	if bad {
+		e.Text = r.screen.Palette.Bad(e.Text)
+	}
+	fmt.Fprintln(r.w, e.Text)
+}
+
+// trace is what the transport tells. The end of a call that is answered comes with the body's and tells nothing new.
+func (r *reporter) trace() *riprap.Trace {
+	return &riprap.Trace{
+		Attempt: func(_ context.Context, e riprap.Event) context.Context {
+			r.attempt, r.status, r.refuses, r.pausing = e.Attempts, 0, false, false
+			r.say(event{Event: "attempt", Service: e.Name, Attempt: e.Attempts}, false)
+			return nil
+		},
+		Retry: func(_ context.Context, e riprap.Event) { r.retry(e) },
+		Done: func(_ context.Context, e riprap.Event) {
+			if e.Err != nil || e.Reason != nil {
+				r.over = &e
+			}
+		},
+	}
+}
+
+// judge is riphttp's, and remembers what it has seen.
+func (r *reporter) judge(resp *http.Response) error {
+	r.status = resp.StatusCode
+	r.refuses = slices.Contains(resp.Header["X-Should-Retry"], "false") || slices.Contains(resp.Header["Stripe-Should-Retry"], "false")
+	return riphttp.Judge(resp)
+}
+
+func (r *reporter) retry(e riprap.Event) {
+	r.pausing = true
+	out := r.happened("retry", e)
+	out.Wait = e.Wait.Seconds()
+	count := fmt.Sprintf("retry %d", e.Attempts)
+	if most := r.order.policy.MaxAttempts; most > 0 {
+		count += fmt.Sprintf(" of %d", most-1)
+	}
+	if b := r.order.policy.Budget; b != nil {
+		out.Budget = new(b.Left(time.Now()))
+		count += fmt.Sprintf(", budget %d left", *out.Budget)
+	}
+	out.Text += fmt.Sprintf(" · waiting %s (%s)", short(e.Wait), count)
+	r.say(out, false)
+}
+
+// happened begins an event with what became of an attempt.
+func (r *reporter) happened(name string, e riprap.Event) event {
+	out := event{Event: name, Service: e.Name, Attempt: e.Attempts, Sends: e.Sends, Status: r.status, Asked: e.Asked.Seconds()}
+	came := fmt.Sprint(r.status)
+	if r.status == 0 {
+		came = r.words(e.Err)
+		out.Error = came
+	}
+	out.Text = fmt.Sprintf("attempt %d: %s", e.Attempts, came)
+	if e.Asked > 0 {
+		out.Text += " · server asks " + short(e.Asked)
+	}
+	return out
+}
+
+// errTooFar ends a chain of redirects.
+var errTooFar = errors.New("10 redirects followed, and there is another one")
+
+// redirect is told of each redirect that is about to be followed.
+func (r *reporter) redirect(req *http.Request, via []*http.Request) error {
+	if via[0].Header.Get("Referer") == "" {
+		req.Header.Del("Referer") // http.Client tells the next service the last one's URL, query string included
+	}
+	if len(via) > hops-1 {
+		return errTooFar
+	}
+	to := req.URL.Scheme + "://" + req.URL.Host
+	r.say(event{
+		Event: "redirect", Service: to, Attempt: r.attempt, Status: r.status,
+		Text: fmt.Sprintf("attempt %d: %d · redirect to %s", r.attempt, r.status, to),
+	}, false)
+	return nil
+}
+
+// header says how it ended, once there is the header of the last response or an error.
+func (r *reporter) header(resp *http.Response, err error) {
+	out := event{Event: "failure", Attempt: r.attempt, Status: r.status}
+	switch elapsed := short(time.Since(r.start)); {
+	case r.over != nil:
+		r.failed(*r.over)
+	case err != nil:
+		out.Reason, out.Text = "redirect", fmt.Sprintf("attempt %d: %d · gave up: %s", r.attempt, r.status, unfollowed(err))
+		r.say(out, true)
+	case resp.StatusCode >= 400:
+		out.Reason = "final"
+		out.Text = fmt.Sprintf("attempt %d: %d · not retried: a repeat would not change it, %s in all", r.attempt, r.status, elapsed)
+		r.say(out, true)
+	default:
+		out.Event = "answer"
+		out.Text = fmt.Sprintf("attempt %d: %d · answered after %s", r.attempt, r.status, elapsed)
+		r.say(out, false)
+	}
+}
+
+// unfollowed says why a redirect was not followed. Its own error may show where it leads.
+func unfollowed(err error) string {
+	if errors.Is(err, errTooFar) {
+		return errTooFar.Error()
+	}
+	return "where it leads makes no sense"
+}
+
+// failed says how a call ended that failed.
+func (r *reporter) failed(e riprap.Event) {
+	why := r.reason(e)
+	out := r.happened("failure", e)
+	out.Reason = why.name
+	elapsed := short(time.Since(r.start))
+	switch {
+	case r.pausing:
+		out.Text = fmt.Sprintf("no attempt %d: %s, %s in all", e.Attempts+1, why.text, elapsed)
+	case e.Attempts == 0:
+		out.Text = fmt.Sprintf("nothing sent: %s, %s in all", why.text, elapsed)
+	default:
+		out.Text += fmt.Sprintf(" · %s, %s in all", why.text, elapsed)
+	}
+	r.say(out, true)
+}
+
+// body says what became of the body: in words only if it was cut short.
+func (r *reporter) body(ctx context.Context, resp *http.Response, n int64, err error) {
+	out := event{Event: "body", Attempt: r.attempt, Status: r.status, Bytes: &n}
+	if err == nil {
+		r.say(out, false)
+		return
+	}
+	out.Error = r.cut(ctx, err)
+	of := ""
+	if resp.ContentLength > 0 {
+		of = fmt.Sprintf(" of %d", resp.ContentLength)
+	}
+	out.Text = fmt.Sprintf("body cut short after %d%s bytes: %s, %s in all", n, of, out.Error, short(time.Since(r.start)))
+	if r.order.file != "" && r.order.file != "-" {
+		out.Text += "; not kept"
+	}
+	r.say(out, true)
+}
