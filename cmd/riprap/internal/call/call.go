@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"os"
@@ -35,6 +36,9 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if o.plan {
 		return o.show(stdout)
 	}
+	// net/http logs what a server sends without being asked, on a stderr that is ours to speak on.
+	defer log.SetOutput(log.Writer())
+	log.SetOutput(io.Discard)
 	base := o.base()
 	defer base.CloseIdleConnections()
 	return o.do(ctx, base, stdout, stderr)

@@ -55,10 +55,10 @@ func newFlags(o *order) *flags {
 	f.SetOutput(io.Discard)
 	f.Usage = func() {}
 	f.SortFlags = false
-	f.StringVarP(&o.method, "request", "X", "", "`METHOD` (default GET, POST with -d)")
+	f.StringVarP(&o.method, "request", "X", "", "the `METHOD` (default GET, POST with -d)")
 	f.StringArrayVarP(&f.headers, "header", "H", nil, "a header `'Name: value'`; 'Name:' sends none, 'Name;' an empty one; may be repeated")
-	f.StringArrayVarP(&f.data, "data", "d", nil, "body: `TEXT`, @FILE as it is and read anew for each attempt, @- for stdin (up to "+mebibytes(memory)+", kept in memory); several are joined by &")
-	f.StringVarP(&o.file, "output", "o", "", "`FILE` for the body, which appears there only once it is whole")
+	f.StringArrayVarP(&f.data, "data", "d", nil, "the body: `TEXT`, @FILE as it is and read anew for each attempt, @- for stdin (up to "+mebibytes(memory)+", kept in memory); several are joined by &")
+	f.StringVarP(&o.file, "output", "o", "", "where the body goes: a `FILE` that appears only once it is whole")
 	f.BoolVarP(&o.include, "include", "i", false, "print the answer's header before the body")
 	f.BoolVarP(&f.head, "head", "I", false, "send HEAD and print the answer's header")
 	f.BoolVarP(&o.follow, "location", "L", false, "follow redirects, 10 at most, each with attempts of its own")
@@ -79,13 +79,14 @@ func newFlags(o *order) *flags {
 	f.Var((*jitter)(&o.policy.Backoff.Jitter), "jitter", "how a wait is drawn: full, equal, decorrelated or none")
 	f.Var((*wait)(&o.policy.MaxWait), "max-wait", "longest wait that the server may ask for, or none for no limit")
 	f.Var((*count)(&o.retries), "budget", "retries that all hops of the call may make together, or none for no limit")
-	f.StringVar(&f.key, "key", "", "`auto|VALUE` of the Idempotency-Key, so that a POST may be sent again if the server honours keys; auto makes one for this call")
+	f.StringVar(&f.key, "key", "", "an Idempotency-Key, with which a POST may be sent again if the server honours keys: `auto|VALUE`, where auto makes one for this call")
 	f.BoolVar(&o.asJSON, "json", false, "events on stderr as JSON, one object a line, also with -s; with --plan one document on stdout")
 	f.BoolVar(&o.plan, "plan", false, "send nothing; print the waits, the worst total and the largest load that these flags can make")
 	return f
 }
 
 func usage() string {
+	flags := strings.ReplaceAll(newFlags(new(order)).FlagUsagesWrapped(80), "[=true|false]", "             ")
 	return `usage: riprap call [flags] URL
 
 Makes one HTTP call with retries. The body goes to stdout; stderr gets a line for
@@ -93,7 +94,7 @@ each attempt: what came back, what was decided and why. A request is sent again
 only if that is safe: a POST needs a --key for it. What the server asks for in
 Retry-After is waited for.
 
-` + newFlags(new(order)).FlagUsagesWrapped(80) + `
+` + flags + `
 Durations are written 500ms, 10s or 1m30s.
 
 exit codes: 0 the answer is 2xx or 3xx and whole, 1 it is an error or there is

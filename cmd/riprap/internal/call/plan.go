@@ -14,17 +14,22 @@ const (
 	hops    = 11   // of a call that follows redirects, the first one included
 	callers = 1000 // that fail together
 	most    = 1000 // attempts that are looked at; of more only that is said
-	samples = 1 << 12
-	busiest = 100 * time.Millisecond // the window over which the rate of requests is taken
+	shown   = 12   // retries whose waits are; further ones are like the last
+	samples = 1 << 15
+
+	// The rate of requests is taken over so long a time, or over a twenty-fifth of the time in which they come, if that
+	// is longer: over less luck would decide.
+	busiest = 100 * time.Millisecond
+	shares  = 25
 )
 
 // A plan is what an order can come to.
 type plan struct {
 	*order
 	attempts int    // most of a single hop
-	limit    reason // what keeps it to so many; empty if nothing does below the most
 	requests int    // most of the whole call, zero if there is no limit
-	steps    []step // retries of a single hop
+	limit    string // the flag that keeps it to so many; empty if none does
+	steps    []step // the first retries of a hop
 
 	worst   time.Duration // of the whole call; zero if there is no bound
 	waits   time.Duration // the longest of the call, drawn by itself
@@ -35,7 +40,7 @@ type plan struct {
 // A step is a retry: the wait before it, and how many requests a second come of callers who failed together.
 type step struct {
 	least, mean, most time.Duration
-	rate              float64 // over the busiest 100 ms; infinite if all come in one instant
+	rate              float64 // at the busiest moment; infinite if all come in one instant
 }
 
 // foresee makes the plan. Every figure comes from the engine: the waits from Backoff.Delay, how many attempts there can
@@ -43,24 +48,23 @@ type step struct {
 func (o *order) foresee() *plan {
 	p := &plan{order: o}
 	p.attempts, p.limit = o.attempts()
-	retries := p.attempts - 1
-	p.steps = o.steps(retries)
-	if p.limit.name == "" {
-		return p
+	p.steps = o.steps(min(p.attempts-1, shown))
+	if p.limit != "" {
+		p.requests = p.attempts
 	}
-	p.requests = p.attempts
-	if o.follow {
+	if limited := hops + o.retries; o.follow && p.limit != "" {
 		p.requests = hops * p.attempts
-		if o.retries > 0 {
-			p.requests = min(p.requests, hops+o.retries)
+		if o.retries > 0 && limited < p.requests {
+			p.requests, p.limit = limited, "--budget"
 		}
 	}
 	p.bound()
 	return p
 }
 
-// attempts returns how many of them a hop has if all fail at once and every wait is the shortest, and what ends them.
-func (o *order) attempts() (int, reason) {
+// attempts returns how many of them a hop has if all fail at once and every wait is the shortest, and the flag that ends
+// them, if one does before they are too many to look at.
+func (o *order) attempts() (n int, limit string) {
 	policy := o.policy
 	policy.Budget = budget(o.retries)
 	policy.MinAttempt = 10 * time.Millisecond // riphttp's
@@ -72,20 +76,22 @@ func (o *order) attempts() (int, reason) {
 	}
 	for {
 		op.Begin(now)
-		wait, stop := op.Next(now, errors.New("failed"))
+		wait, stop := op.Next(now, errFailed)
 		switch {
 		case errors.Is(stop, riprap.ErrAttempts):
-			return op.Attempts, reason{"attempts", "--attempts"}
+			return op.Attempts, "--attempts"
 		case errors.Is(stop, riprap.ErrBudget):
-			return op.Attempts, reason{"budget", "--budget"}
+			return op.Attempts, "--budget"
 		case errors.Is(stop, riprap.ErrDeadline):
-			return op.Attempts, reason{"deadline", "--timeout"}
+			return op.Attempts, "--timeout"
 		case op.Attempts == most:
-			return op.Attempts, reason{}
+			return op.Attempts, ""
 		}
 		now = now.Add(wait)
 	}
 }
+
+var errFailed = errors.New("failed") // as every attempt does that the plan looks at
 
 // steps follows callers who fail together, each attempt in no time, through their retries. They are drawn evenly: for
 // each retry there is one in each of as many equal parts of the range of u, in an order of its own, so that means are
@@ -113,20 +119,21 @@ func (o *order) steps(n int) []step {
 	return steps
 }
 
-// rate is how many requests a second come at most, of so many callers, over the busiest window.
+// rate is how many requests a second come at most, of so many callers, at the busiest moment.
 func rate(arrivals []time.Duration) float64 {
 	sorted := slices.Sorted(slices.Values(arrivals))
 	if sorted[len(sorted)-1]-sorted[0] < time.Millisecond {
 		return math.Inf(1)
 	}
+	window := max(busiest, (sorted[len(sorted)-1]-sorted[0])/shares)
 	first, peak := 0, 0
 	for i, at := range sorted {
-		for at-sorted[first] > busiest {
+		for at-sorted[first] > window {
 			first++
 		}
 		peak = max(peak, i+1-first)
 	}
-	return float64(peak) / samples * callers / busiest.Seconds()
+	return float64(peak) / samples * callers / window.Seconds()
 }
 
 // bound adds up the longest that the call can take until the header of its answer is there.
@@ -136,19 +143,30 @@ func (p *plan) bound() {
 	if o.follow {
 		retries = p.requests - hops
 	}
-	for i := range retries { // each hop begins with the first wait again
-		wait := p.steps[i%len(p.steps)].most
+	wait := time.Duration(0)
+	for i := range max(retries, 0) {
+		n := i%max(p.attempts-1, 1) + 1 // each hop begins with the first wait again
+		if n == 1 {
+			wait = 0
+		}
+		wait = o.policy.Backoff.Delay(n, wait, 0)
 		p.waits += wait
 		p.asked += max(wait, o.policy.MaxWait+o.policy.MaxWait/5)
 	}
 	if o.policy.MaxWait < 0 && retries > 0 {
 		p.asked = -1
 	}
-	if o.policy.AttemptTimeout > 0 && p.asked >= 0 {
-		p.through = time.Duration(p.requests)*o.policy.AttemptTimeout + p.asked
+	if p.requests > 0 && o.policy.AttemptTimeout > 0 && p.asked >= 0 {
+		p.through = p.tried() + p.asked
 	}
 	p.worst = p.through
 	if o.timeout > 0 && (p.through == 0 || p.through > o.timeout) {
 		p.worst = o.timeout
 	}
 }
+
+// tried is how long the attempts take, if each takes as long as it may.
+func (p *plan) tried() time.Duration { return time.Duration(p.requests) * p.policy.AttemptTimeout }
+
+// cut reports whether --timeout makes an end before everything else does.
+func (p *plan) cut() bool { return p.worst > 0 && p.worst != p.through }

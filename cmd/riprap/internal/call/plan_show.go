@@ -12,8 +12,6 @@ import (
 	"github.com/riprap-go/riprap/riphttp"
 )
 
-const rows = 12 // of the table; further retries are like the last one
-
 // text is the plan for people.
 func (p *plan) text(on terminal.Screen) string {
 	var b strings.Builder
@@ -29,15 +27,15 @@ func (p *plan) text(on terminal.Screen) string {
 	fmt.Fprintln(&b)
 	if len(p.steps) > 0 {
 		t := terminal.Table{Header: []string{"retry", "wait at least", "on average", "at most", fmt.Sprintf("of %d callers", callers)}}
-		for i, s := range p.steps[:min(rows, len(p.steps))] {
+		for i, s := range p.steps {
 			t.Add(fmt.Sprint(i+1), short(s.least), short(s.mean), short(s.most), perSecond(s.rate))
 		}
 		b.WriteString(t.Text(on))
-		if more := len(p.steps) - rows; more > 0 {
-			fmt.Fprintf(&b, "and %d more\n", more)
+		if p.attempts-1 > len(p.steps) {
+			fmt.Fprintln(&b, "and so on")
 		}
 		fmt.Fprintln(&b)
-		say("The last column: requests a second in the busiest 100 ms, of %d such callers who fail together and at once.", callers)
+		say("The last column: requests a second at the busiest moment, of %d such callers whose attempts all fail together and at once.", callers)
 		if p.policy.MaxWait > 0 {
 			say("A server that asks for a wait gets it and up to a fifth more; if it asks for more than %s, that is the end (--max-wait).", short(p.policy.MaxWait))
 		} else {
@@ -66,31 +64,35 @@ func perSecond(rate float64) string {
 	if math.IsInf(rate, 1) {
 		return "all at once"
 	}
-	return fmt.Sprintf("%.0f/s", rate)
+	return fmt.Sprintf("%.0f/s", significant(rate))
+}
+
+// significant keeps two digits, which is as much as can be told.
+func significant(x float64) float64 {
+	unit := math.Pow(10, math.Floor(math.Log10(x))-1)
+	return math.Round(x/unit) * unit
 }
 
 // total says how long it can take.
 func (p *plan) total() string {
-	tries := counted(p.requests, "attempt")
-	long := ""
-	switch {
+	tries := counted(p.requests, "attempt") + " of " + short(p.policy.AttemptTimeout)
+	long := tries
+	switch both := short(p.tried() + p.waits); {
 	case p.requests == 0:
-		long = "nothing bounds the attempts"
+		long = "nothing else bounds it"
 	case p.policy.AttemptTimeout < 0:
-		long = "nothing bounds an attempt"
+		long = "nothing else bounds an attempt"
+	case p.waits == 0:
 	case p.asked < 0:
-		long = fmt.Sprintf("%s of %s and waits of %s would take %s, and nothing bounds what a server may ask for",
-			tries, short(p.policy.AttemptTimeout), short(p.waits), short(p.through0()))
+		long += fmt.Sprintf(" and waits of %s take %s, and nothing else bounds what the server may ask for", short(p.waits), both)
 	case p.asked > p.waits:
-		long = fmt.Sprintf("%s of %s and waits of %s take %s, and %s if the server asks for the longest waits that it may",
-			tries, short(p.policy.AttemptTimeout), short(p.waits), short(p.through0()), short(p.through))
+		long += fmt.Sprintf(" and waits of %s take %s, and %s if the server asks for the longest waits that it may", short(p.waits), both, short(p.through))
 	default:
-		long = fmt.Sprintf("%s of %s and waits of %s take %s",
-			tries, short(p.policy.AttemptTimeout), short(p.waits), short(p.through))
+		long += fmt.Sprintf(" and waits of %s", short(p.waits))
 	}
 	body := ""
 	if p.timeout < 0 {
-		body = ". The body may take as long again and longer, if something of it comes every " + short(p.readTimeout)
+		body = ". The body may take longer, if something of it comes every " + short(p.readTimeout)
 		if p.readTimeout < 0 {
 			body = ". Nothing bounds the body"
 		}
@@ -98,16 +100,11 @@ func (p *plan) total() string {
 	switch {
 	case p.worst == 0:
 		return "Worst total: no bound: " + long + body + "."
-	case p.worst == p.timeout && p.through != p.timeout:
+	case p.cut():
 		return fmt.Sprintf("Worst total: %s, cut by --timeout: %s.", short(p.worst), long)
 	default:
 		return fmt.Sprintf("Worst total: %s: %s%s.", short(p.worst), long, body)
 	}
-}
-
-// through0 is what the attempts and the waits drawn by ourselves take.
-func (p *plan) through0() time.Duration {
-	return time.Duration(p.requests)*p.policy.AttemptTimeout + p.waits
 }
 
 // load says how many requests and bytes it can make.
@@ -116,11 +113,11 @@ func (p *plan) load() string {
 		return fmt.Sprintf("Largest load: no limit was found within %s; --attempts, --budget or --timeout sets one.", counted(most, "attempt"))
 	}
 	one := counted(p.requests, "request")
+	if p.requests > 1 {
+		one += " (" + p.limit + ")"
+	}
 	if p.body.size > 0 {
 		one += fmt.Sprintf(" and %d bytes uploaded", int64(p.requests)*p.body.size)
-	}
-	if p.requests > 1 {
-		one += " (" + p.limit.text + ")"
 	}
 	return fmt.Sprintf("Largest load: %s by one call, %d requests by %d callers. Each process has a budget of its own, so nothing limits them together.",
 		one, p.requests*callers, callers)
@@ -140,8 +137,8 @@ type planJSON struct {
 	Service  string     `json:"service"`
 	Keyless  bool       `json:"sent_again_only_if_unprocessed"`
 	Attempts *int       `json:"attempts"` // of one hop
-	Limit    string     `json:"attempts_limited_by,omitempty"`
-	Retries  []stepJSON `json:"retries"` // of one hop, the first 1000 at most
+	Limit    string     `json:"limited_by,omitempty"`
+	Retries  []stepJSON `json:"retries"` // the first twelve of one hop
 	Worst    *float64   `json:"worst_total_seconds"`
 	Cut      bool       `json:"cut_by_timeout"`
 	Waits    *float64   `json:"longest_waits_seconds"` // drawn by ourselves
@@ -161,26 +158,29 @@ type stepJSON struct {
 
 func (p *plan) json() (string, error) {
 	d := planJSON{
-		Format: 1, Method: p.method, Service: p.service(), Keyless: p.keyless(), Limit: p.limit.name,
-		Retries: []stepJSON{}, Callers: callers, Cut: p.worst > 0 && p.worst != p.through,
+		Format: 1, Method: p.method, Service: p.service(), Keyless: p.keyless(), Limit: p.limit,
+		Retries: []stepJSON{}, Callers: callers, Cut: p.cut(),
 	}
 	for _, s := range p.steps {
-		j := stepJSON{Least: s.least.Seconds(), Mean: s.mean.Seconds(), Most: s.most.Seconds()}
+		j := stepJSON{Least: seconds(s.least), Mean: seconds(s.mean), Most: seconds(s.most)}
 		if !math.IsInf(s.rate, 1) {
 			j.Rate = new(math.Round(s.rate))
 		}
 		d.Retries = append(d.Retries, j)
 	}
 	if p.worst > 0 {
-		d.Worst = new(p.worst.Seconds())
+		d.Worst = new(seconds(p.worst))
 	}
 	if p.requests > 0 {
 		d.Attempts, d.Requests, d.All = &p.attempts, &p.requests, new(p.requests*callers)
-		d.Bytes, d.Waits = new(int64(p.requests)*p.body.size), new(p.waits.Seconds())
+		d.Bytes, d.Waits = new(int64(p.requests)*p.body.size), new(seconds(p.waits))
 		if p.asked >= 0 {
-			d.Asked = new(p.asked.Seconds())
+			d.Asked = new(seconds(p.asked))
 		}
 	}
 	text, err := json.Marshal(d)
 	return string(text) + "\n", err
 }
+
+// seconds keeps six decimals.
+func seconds(d time.Duration) float64 { return math.Round(d.Seconds()*1e6) / 1e6 }

@@ -22,6 +22,7 @@ type reporter struct {
 	start  time.Time
 	screen terminal.Screen
 
+	service string        // called
 	attempt int           // at hand
 	status  int           // of its response, zero while there is none
 	refuses bool          // the response says not to come back
@@ -49,7 +50,7 @@ type event struct {
 // say prints an event. Bad says that it is about what went wrong in the end.
 func (r *reporter) say(e event, bad bool) {
 	if r.order.asJSON {
-		e.Elapsed = time.Since(r.start).Seconds()
+		e.Elapsed = seconds(time.Since(r.start))
 		text, _ := json.Marshal(e) // of such fields it never fails
 		fmt.Fprintf(r.w, "%s\n", text)
 		return
@@ -67,7 +68,7 @@ func (r *reporter) say(e event, bad bool) {
 func (r *reporter) trace() *riprap.Trace {
 	return &riprap.Trace{
 		Attempt: func(_ context.Context, e riprap.Event) context.Context {
-			r.attempt, r.status, r.refuses, r.pausing = e.Attempts, 0, false, false
+			r.service, r.attempt, r.status, r.refuses, r.pausing = e.Name, e.Attempts, 0, false, false
 			r.say(event{Event: "attempt", Service: e.Name, Attempt: e.Attempts}, false)
 			return nil
 		},
@@ -90,7 +91,7 @@ func (r *reporter) judge(resp *http.Response) error {
 func (r *reporter) retry(e riprap.Event) {
 	r.pausing = true
 	out := r.happened("retry", e)
-	out.Wait = e.Wait.Seconds()
+	out.Wait = seconds(e.Wait)
 	count := fmt.Sprintf("retry %d", e.Attempts)
 	if most := r.order.policy.MaxAttempts; most > 0 {
 		count += fmt.Sprintf(" of %d", most-1)
@@ -105,7 +106,7 @@ func (r *reporter) retry(e riprap.Event) {
 
 // happened begins an event with what became of an attempt.
 func (r *reporter) happened(name string, e riprap.Event) event {
-	out := event{Event: name, Service: e.Name, Attempt: e.Attempts, Sends: e.Sends, Status: r.status, Asked: e.Asked.Seconds()}
+	out := event{Event: name, Service: e.Name, Attempt: e.Attempts, Sends: e.Sends, Status: r.status, Asked: seconds(e.Asked)}
 	came := fmt.Sprint(r.status)
 	if r.status == 0 {
 		came = r.words(e.Err)
@@ -139,7 +140,7 @@ func (r *reporter) redirect(req *http.Request, via []*http.Request) error {
 
 // header says how it ended, once there is the header of the last response or an error.
 func (r *reporter) header(resp *http.Response, err error) {
-	out := event{Event: "failure", Attempt: r.attempt, Status: r.status}
+	out := event{Event: "failure", Service: r.service, Attempt: r.attempt, Status: r.status}
 	switch elapsed := short(time.Since(r.start)); {
 	case r.over != nil:
 		r.failed(*r.over)
@@ -184,7 +185,7 @@ func (r *reporter) failed(e riprap.Event) {
 
 // body says what became of the body: in words only if it was cut short.
 func (r *reporter) body(ctx context.Context, resp *http.Response, n int64, err error) {
-	out := event{Event: "body", Attempt: r.attempt, Status: r.status, Bytes: &n}
+	out := event{Event: "body", Service: r.service, Attempt: r.attempt, Status: r.status, Bytes: &n}
 	if err == nil {
 		r.say(out, false)
 		return
