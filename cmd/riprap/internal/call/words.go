@@ -37,6 +37,8 @@ func (r *reporter) reason(e riprap.Event) reason {
 		return reason{"final", "not retried: a repeat would not cure it"}
 	case errors.Is(err, riphttp.ErrOutcomeUnknown) && errors.Is(err, context.Canceled):
 		return reason{"interrupted", "interrupted, outcome unknown: the request may have been processed"}
+	case errors.Is(err, riphttp.ErrOutcomeUnknown) && errors.Is(err, context.DeadlineExceeded):
+		return reason{"timeout", "gave up: --timeout " + short(o.timeout) + " is over, outcome unknown: the request may have been processed"}
 	case errors.Is(err, context.Canceled):
 		return reason{"interrupted", "interrupted"}
 	case errors.Is(err, riphttp.ErrOutcomeUnknown):

@@ -1,0 +1,140 @@
+package call
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// An echo fails twice, keeps what it is sent, and then answers.
+type echo struct {
+	bodies  []string
+	lengths []int64
+	types   []string
+	then    func() // after each request
+}
+
+func (e *echo) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	content, _ := io.ReadAll(r.Body)
+	e.bodies = append(e.bodies, string(content))
+	e.lengths = append(e.lengths, r.ContentLength)
+	e.types = append(e.types, r.Header.Get("Content-Type"))
+	if e.then != nil {
+		e.then()
+	}
+	if len(e.bodies) < 3 {
+		w.WriteHeader(503)
+	}
+}
+
+func write0(t *testing.T, name, content string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestEverySendCarriesTheWholeBody(t *testing.T) {
+	file := write0(t, "order.json", "{\r\n}\n")
+	large := write0(t, "large", strings.Repeat("x", 3<<20))
+	for name, tt := range map[string]struct{ args, want string }{
+		"text":                       {"-d a=1", "a=1"},
+		"several texts":              {"-d a=1 -d b=2", "a=1&b=2"},
+		"a file, line ends and all":  {"-d @" + file, "{\r\n}\n"},
+		"a large file":               {"-d @" + large, strings.Repeat("x", 3<<20)},
+		"stdin":                      {"-d @-", "from stdin"},
+		"all of them":                {"-d a=1 -d @" + file + " -d @- --data @" + file, "a=1&{\r\n}\n&from stdin&{\r\n}\n"},
+		"a long name and a sign":     {"--data=a=@b", "a=@b"},
+		"the letter and the file":    {"-d@" + file, "{\r\n}\n"},
+		"nothing, but it is a body":  {"--data=", ""},
+		"an empty file":              {"-d @" + write0(t, "empty", ""), ""},
+		"nothing and something":      {"--data= -d a", "&a"},
+		"a body of a GET, if forced": {"-X GET -d a", "a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := &echo{}
+			r := inMemory(t, e, "URL --key auto "+tt.args)
+			if r.code(t) != 0 || len(e.bodies) != 3 {
+				t.Fatalf("got exit code %d after %d sends, want 0 after 3:\n%s", r.code(t), len(e.bodies), r.stderr)
+			}
+			for i := range e.bodies {
+				if e.bodies[i] != tt.want || e.lengths[i] != int64(len(tt.want)) {
+					t.Errorf("send %d: got %d bytes, length %d, want %d", i+1, len(e.bodies[i]), e.lengths[i], len(tt.want))
+				}
+				if e.types[i] != "application/x-www-form-urlencoded" {
+					t.Errorf("send %d: got the type %q, want a form's", i+1, e.types[i])
+				}
+			}
+		})
+	}
+}
+
+func TestFileIsReadAnewForEachAttempt(t *testing.T) {
+	file := write0(t, "counter", "0")
+	e := &echo{}
+	e.then = func() {
+		if err := os.WriteFile(file, []byte{"0123"[len(e.bodies)]}, 0o644); err != nil {
+			t.Error(err)
+		}
+	}
+	inMemory(t, e, "URL -X PUT -d @"+file)
+	if got := strings.Join(e.bodies, " "); got != "0 1 2" {
+		t.Errorf("got the bodies %s, want 0 1 2", got)
+	}
+}
+
+func TestFileThatChangesItsSizeOrGoesAwayEndsTheCall(t *testing.T) {
+	for name, tt := range map[string]struct {
+		then func(file string) error
+		want string
+	}{
+		"longer":  {func(f string) error { return os.WriteFile(f, []byte("abcd"), 0o644) }, "reading the request body: it is longer than its ContentLength of 3"},
+		"shorter": {func(f string) error { return os.WriteFile(f, []byte("ab"), 0o644) }, "reading the request body: it ends after 2 bytes, its ContentLength is 3"},
+		"gone":    {os.Remove, "the request body cannot be read again"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := write0(t, "body", "abc")
+			e := &echo{then: func() {
+				if err := tt.then(file); err != nil {
+					t.Error(err)
+				}
+			}}
+			r := inMemory(t, e, "URL -X PUT -d @"+file)
+			if !strings.Contains(r.stderr, tt.want) || r.code(t) != 1 || len(e.bodies) > 2 {
+				t.Errorf("got exit code %d after %d sends and\n%swant 1 and %s", r.code(t), len(e.bodies), r.stderr, tt.want)
+			}
+		})
+	}
+}
+
+func TestBodyIsInMemoryOnlyIfItCannotBeReadAgain(t *testing.T) {
+	b, err := readBody(t.Context(), []string{"@" + write0(t, "x", "abc")}, nil)
+	if err != nil || b.size != 3 || len(b.parts) != 1 || b.parts[0].text != nil {
+		t.Errorf("got %+v, %v, want a file of 3 bytes and no text", b, err)
+	}
+	if _, err := readBody(t.Context(), []string{"@-"}, bytes.NewReader(make([]byte, memory))); err != nil {
+		t.Errorf("stdin of the most that is kept: got error %v", err)
+	}
+	want := "-d @-: it is more than 32 MiB: put it into a file, which is read anew for each attempt"
+	if _, err := readBody(t.Context(), []string{"@-"}, bytes.NewReader(make([]byte, memory+1))); err == nil || err.Error() != want {
+		t.Errorf("stdin of a byte more: got error %v, want %s", err, want)
+	}
+}
+
+func TestStdinThatNeverEndsDoesNotHoldUpAnInterrupt(t *testing.T) {
+	r, w := io.Pipe()
+	defer w.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := readBody(ctx, []string{"@-"}, r); !errors.Is(err, context.Canceled) {
+		t.Errorf("got error %v, want %v", err, context.Canceled)
+	}
+}
