@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"time"
 )
 
 // memory is the most of a body that is kept there, because what it comes from can be read only once.
@@ -22,10 +23,13 @@ type body struct {
 	size  int64
 }
 
-// A part is text, or a file that is opened anew for each attempt and never in memory as a whole.
+// A part is text, or a file that is opened anew for each attempt and never in memory as a whole. It must not change
+// meanwhile: what is sent again is the same request, and under the same key.
 type part struct {
 	text []byte
 	file string
+	size int64
+	time time.Time // of its last change
 }
 
 // readBody makes a body of what -d says.
@@ -84,7 +88,7 @@ func (b *body) addFile(ctx context.Context, name string) error {
 		b.add(content)
 	default:
 		b.size += info.Size()
-		b.parts = append(b.parts, part{file: name})
+		b.parts = append(b.parts, part{file: name, size: info.Size(), time: info.ModTime()})
 	}
 	return nil
 }
@@ -134,7 +138,7 @@ func (b *body) open() (io.ReadCloser, error) {
 			all = append(all, bytes.NewReader(p.text))
 			continue
 		}
-		f, err := os.Open(p.file)
+		f, err := p.open()
 		if err != nil {
 			files.Close()
 			return nil, err
@@ -147,6 +151,23 @@ func (b *body) open() (io.ReadCloser, error) {
 	}
 	files.Reader = io.MultiReader(all...)
 	return &files, nil
+}
+
+// open opens the file again.
+func (p *part) open() (*os.File, error) {
+	f, err := os.Open(p.file)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && (info.Size() != p.size || !info.ModTime().Equal(p.time)) {
+		err = fmt.Errorf("%s has changed since the call began", p.file)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // text is all parts that are text.

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -117,6 +118,9 @@ func plain(err error) string {
 		default:
 			return "the name server failed"
 		}
+	}
+	if _, ok := errors.AsType[*fs.PathError](err); ok { // of the request's body
+		return err.Error()
 	}
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return errno.Error()
