@@ -29,7 +29,7 @@ type command struct {
 // commands is what "riprap help" lists, in this order. A new subcommand is one more line.
 var commands = []command{
 	{"demo", "a retry storm, first with a tutorial's loop, then with riprap (22 s)", demo.Run},
-	{"call", "one HTTP call with retries, and why each was made; like curl, but it survives", call.Run},
+	{"call", "one HTTP call with retries, like curl, and why each was made", call.Run},
 	{"flaky", "a server that fails on purpose, by a script, and logs what arrives", flaky.Run},
 	{"lab", "which retry policy survives what, simulated in tables and pictures", lab.Run},
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -137,11 +138,11 @@ func parse(ctx context.Context, args []string, stdin io.Reader) (*order, error) 
 	return o, err
 }
 
-// budget returns one that grants so many retries, or all of them if that is below zero. A budget of our own is what can
-// be asked how much is left.
+// budget returns one that grants so many retries, or all of them if that is below zero. One of our own can be asked how
+// much is left, and without one riphttp would bring its own.
 func budget(retries int) *riprap.Budget {
 	if retries < 0 {
-		return nil
+		return &riprap.Budget{Ratio: math.Inf(1)}
 	}
 	return &riprap.Budget{Reserve: retries, Ratio: -1}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"path/filepath"
 	"reflect"
@@ -117,6 +118,7 @@ func TestFlagsAreThoseOfCurlAndThePolicy(t *testing.T) {
 	want := riprap.Policy{
 		MaxAttempts: 7, Timeout: -1, AttemptTimeout: -1, MaxWait: -1,
 		Backoff: riprap.Backoff{Base: time.Second, Max: 4 * time.Second, Jitter: riprap.Equal},
+		Budget:  &riprap.Budget{Ratio: math.Inf(1)},
 	}
 	if !reflect.DeepEqual(o.policy, want) {
 		t.Errorf("got the policy %+v, want %+v", o.policy, want)

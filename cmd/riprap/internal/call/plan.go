@@ -109,7 +109,7 @@ func (o *order) steps(n int) []step {
 		for i, at := range shuffled.Perm(samples) {
 			u := (float64(at) + 0.5) / samples
 			waits[i] = b.Delay(retry+1, waits[i], u)
-			arrivals[i] += waits[i]
+			arrivals[i] = plus(arrivals[i], waits[i])
 			sum += float64(waits[i])
 		}
 		s.mean = time.Duration(sum / samples)
@@ -150,14 +150,14 @@ func (p *plan) bound() {
 			wait = 0
 		}
 		wait = o.policy.Backoff.Delay(n, wait, 0)
-		p.waits += wait
-		p.asked += max(wait, o.policy.MaxWait+o.policy.MaxWait/5)
+		p.waits = plus(p.waits, wait)
+		p.asked = plus(p.asked, max(wait, plus(o.policy.MaxWait, o.policy.MaxWait/5)))
 	}
 	if o.policy.MaxWait < 0 && retries > 0 {
 		p.asked = -1
 	}
 	if p.requests > 0 && o.policy.AttemptTimeout > 0 && p.asked >= 0 {
-		p.through = p.tried() + p.asked
+		p.through = plus(p.tried(), p.asked)
 	}
 	p.worst = p.through
 	if o.timeout > 0 && (p.through == 0 || p.through > o.timeout) {
@@ -166,7 +166,20 @@ func (p *plan) bound() {
 }
 
 // tried is how long the attempts take, if each takes as long as it may.
-func (p *plan) tried() time.Duration { return time.Duration(p.requests) * p.policy.AttemptTimeout }
+func (p *plan) tried() time.Duration {
+	if p.policy.AttemptTimeout > math.MaxInt64/time.Duration(max(p.requests, 1)) {
+		return math.MaxInt64
+	}
+	return time.Duration(p.requests) * p.policy.AttemptTimeout
+}
+
+// plus adds durations, up to the longest that there is.
+func plus(a, b time.Duration) time.Duration {
+	if b > 0 && a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
 
 // cut reports whether --timeout makes an end before everything else does.
 func (p *plan) cut() bool { return p.worst > 0 && p.worst != p.through }

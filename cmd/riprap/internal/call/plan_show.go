@@ -77,7 +77,7 @@ func significant(x float64) float64 {
 func (p *plan) total() string {
 	tries := counted(p.requests, "attempt") + " of " + short(p.policy.AttemptTimeout)
 	long := tries
-	switch both := short(p.tried() + p.waits); {
+	switch both := short(plus(p.tried(), p.waits)); {
 	case p.requests == 0:
 		long = "nothing else bounds it"
 	case p.policy.AttemptTimeout < 0:

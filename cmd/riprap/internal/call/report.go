@@ -96,8 +96,8 @@ func (r *reporter) retry(e riprap.Event) {
 	if most := r.order.policy.MaxAttempts; most > 0 {
 		count += fmt.Sprintf(" of %d", most-1)
 	}
-	if b := r.order.policy.Budget; b != nil {
-		out.Budget = new(b.Left(time.Now()))
+	if r.order.retries > 0 {
+		out.Budget = new(r.order.policy.Budget.Left(time.Now()))
 		count += fmt.Sprintf(", budget %d left", *out.Budget)
 	}
 	out.Text += fmt.Sprintf(" · waiting %s (%s)", short(e.Wait), count)

@@ -133,7 +133,8 @@ func TestErrorsAreInPlainWords(t *testing.T) {
 		{&net.OpError{Op: "dial", Err: &net.DNSError{}}, "the name server failed"},
 		{&net.OpError{Op: "read", Err: syscall.ECONNRESET}, "connection reset by peer"},
 		{&net.OpError{Op: "remote error", Err: errors.New("tls: handshake failure")}, "tls: handshake failure"},
-		{http.ErrSchemeMismatch, "the server speaks HTTP and not HTTPS"},
+		{tls.RecordHeaderError{RecordHeader: [5]byte([]byte("HTTP/"))}, "the server speaks HTTP and not HTTPS"},
+		{tls.RecordHeaderError{}, "the server does not speak TLS"},
 		{&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}, "certificate not accepted: x509: certificate signed by unknown authority"},
 		{fmt.Errorf("malformed HTTP status code %q", "2OO"), "malformed HTTP status code"},
 	} {

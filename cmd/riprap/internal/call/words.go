@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"net"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -131,10 +130,13 @@ func plain(err error) string {
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		return unquoted(op.Err.Error())
 	}
-	switch {
-	case errors.Is(err, http.ErrSchemeMismatch):
-		return "the server speaks HTTP and not HTTPS"
-	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+	if record, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		if string(record.RecordHeader[:]) == "HTTP/" {
+			return "the server speaks HTTP and not HTTPS"
+		}
+		return "the server does not speak TLS"
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return "connection closed without an answer"
 	}
 	return unquoted(err.Error())
