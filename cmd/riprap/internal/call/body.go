@@ -49,7 +49,7 @@ func readBody(ctx context.Context, data []string, stdin io.Reader) (b body, err 
 			return body{}, errors.New("-d @-: stdin can be read only once")
 		case name == "-":
 			fromStdin = true
-			content, err := once(ctx, stdin)
+			content, err := readOnce(ctx, stdin)
 			if err != nil {
 				return body{}, fmt.Errorf("-d @-: %w", err)
 			}
@@ -81,7 +81,7 @@ func (b *body) addFile(ctx context.Context, name string) error {
 	case info.IsDir():
 		return fmt.Errorf("%s is a directory", name)
 	case !info.Mode().IsRegular(): // a pipe, for example
-		content, err := once(ctx, f)
+		content, err := readOnce(ctx, f)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -93,8 +93,8 @@ func (b *body) addFile(ctx context.Context, name string) error {
 	return nil
 }
 
-// once reads what cannot be read again, until ctx ends: a Read of a terminal may never return.
-func once(ctx context.Context, r io.Reader) ([]byte, error) {
+// readOnce reads what cannot be read again, until ctx ends: a Read of a terminal may never return.
+func readOnce(ctx context.Context, r io.Reader) ([]byte, error) {
 	type outcome struct {
 		content []byte
 		err     error

@@ -72,6 +72,7 @@ func (o *order) base() *http.Transport {
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           dialer.DialContext,
 		ForceAttemptHTTP2:     true,
+		TLSHandshakeTimeout:   10 * time.Second,
 		DisableCompression:    true,
 		ExpectContinueTimeout: time.Second,
 	}
@@ -118,6 +119,9 @@ func (o *order) do(ctx context.Context, base http.RoundTripper, stdout, stderr i
 func (o *order) send(ctx context.Context, base http.RoundTripper, r *reporter) (*http.Response, error) {
 	policy := o.policy
 	policy.Trace = r.trace()
+	if !o.repeatable() {
+		base = once{base}
+	}
 	transport := &riphttp.Transport{Base: base, Policy: &policy, ReadTimeout: o.readTimeout, Judge: r.judge}
 	if o.autoKey != "" {
 		transport.NewKey = func(*http.Request) string { return o.autoKey }
@@ -131,6 +135,21 @@ func (o *order) send(ctx context.Context, base http.RoundTripper, r *reporter) (
 	}
 	client := &http.Client{Transport: transport, CheckRedirect: r.redirect}
 	return client.Do(req)
+}
+
+// repeatable reports whether the request may be sent again whatever became of it.
+func (o *order) repeatable() bool {
+	return o.given || riphttp.IsRepeatable(&http.Request{Method: o.method, Header: o.header})
+}
+
+// once sends requests that must not be sent twice. With a GetBody net/http does so by itself over HTTP/2, after a reset
+// that proves nothing. Where it has not read in the body yet, it needs none.
+type once struct{ base http.RoundTripper }
+
+func (o once) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.WithContext(req.Context())
+	req.GetBody = nil
+	return o.base.RoundTrip(req)
 }
 
 // request makes the request. Its context bounds the body of the response too.

@@ -90,10 +90,10 @@ func usage() string {
 	flags := strings.ReplaceAll(newFlags(new(order)).FlagUsagesWrapped(80), "[=true|false]", "             ")
 	return `usage: riprap call [flags] URL
 
-Makes one HTTP call with retries. The body goes to stdout; stderr gets a line for
-each attempt: what came back, what was decided and why. A request is sent again
-only if that is safe: a POST needs a --key for it. What the server asks for in
-Retry-After is waited for.
+Makes one HTTP call with retries. The body goes to stdout; stderr gets a line
+for each attempt: what came back, what was decided and why. A request is sent
+again only if that is safe: a POST needs a --key for it. What the server asks
+for in Retry-After is waited for.
 
 ` + flags + `
 Durations are written 500ms, 10s or 1m30s.

@@ -154,7 +154,7 @@ func TestHelpShowsTheFlagsIn80Columns(t *testing.T) {
 			t.Errorf("riprap call %s: got no --attempt-timeout in\n%s", flag, &stdout)
 		}
 		for line := range strings.Lines(stdout.String()) {
-			if n := len([]rune(strings.TrimRight(line, " \n"))); n > 81 {
+			if n := len([]rune(strings.TrimRight(line, " \n"))); n > 80 {
 				t.Errorf("riprap call %s: got a line of %d columns: %s", flag, n, line)
 			}
 		}

@@ -4,12 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"net/http"
-	"strings"
+		"strings"
 	"time"
 
 	"github.com/riprap-go/riprap/cmd/riprap/internal/terminal"
-	"github.com/riprap-go/riprap/riphttp"
 )
 
 // text is the plan for people.
@@ -42,7 +40,7 @@ func (p *plan) text(on terminal.Screen) string {
 			say("A server that asks for a wait gets it and up to a fifth more, however long (--max-wait none).")
 		}
 	}
-	if p.keyless() {
+	if !p.repeatable() {
 		say("A %s without a key is sent again only if it surely was not processed; with --key also after failures that leave that open.", p.method)
 	}
 	if p.follow {
@@ -54,11 +52,6 @@ func (p *plan) text(on terminal.Screen) string {
 }
 
 func (p *plan) service() string { return p.url.Scheme + "://" + p.url.Host }
-
-// keyless reports whether the request is sent again only if it surely was not processed.
-func (p *plan) keyless() bool {
-	return !p.given && !riphttp.IsRepeatable(&http.Request{Method: p.method, Header: p.header})
-}
 
 func perSecond(rate float64) string {
 	if math.IsInf(rate, 1) {
@@ -158,7 +151,7 @@ type stepJSON struct {
 
 func (p *plan) json() (string, error) {
 	d := planJSON{
-		Format: 1, Method: p.method, Service: p.service(), Keyless: p.keyless(), Limit: p.limit,
+		Format: 1, Method: p.method, Service: p.service(), Keyless: !p.repeatable(), Limit: p.limit,
 		Retries: []stepJSON{}, Callers: callers, Cut: p.cut(),
 	}
 	for _, s := range p.steps {

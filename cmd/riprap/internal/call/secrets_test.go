@@ -153,3 +153,31 @@ func TestConnectionThatTakesTooLongIsNamed(t *testing.T) {
 			"attempt 2: no connection within 2s · gave up: no attempts left (2 of 2), 338ms in all")
 	})
 }
+
+func TestKeyIsNoReasonToRepeatAtAnotherService(t *testing.T) {
+	base := failing(func(req *http.Request) (*http.Response, error) {
+		if req.URL.Host == "other.test" {
+			return &http.Response{StatusCode: 503, Body: http.NoBody}, nil
+		}
+		return &http.Response{StatusCode: 307, Header: http.Header{"Location": {"https://other.test/"}}, Body: http.NoBody}, nil
+	})
+	synctest.Test(t, func(t *testing.T) {
+		r := makeCall(t.Context(), t, base, secretURL, "-L", "-d", "x", "--key", "K3Y")
+		compare(t, "stderr", r.stderr,
+			"attempt 1: 307 · redirect to https://other.test",
+			"attempt 1: 503 · gave up: the key was made for another service, and a POST without one is not safe to send twice, 0s in all")
+	})
+}
+
+func TestNetHTTPCannotRepeatWhatMustNotBeSentTwice(t *testing.T) {
+	for args, want := range map[string]bool{"-d x": false, "-d x --key auto": true, "-d x -X PUT": true} {
+		may := false
+		makeCall(t.Context(), t, failing(func(req *http.Request) (*http.Response, error) {
+			may = req.GetBody != nil
+			return &http.Response{StatusCode: 200, Body: http.NoBody}, nil
+		}), append(strings.Fields(args), "h.test")...)
+		if may != want {
+			t.Errorf("%s: net/http may repeat it: got %v, want %v", args, may, want)
+		}
+	}
+}

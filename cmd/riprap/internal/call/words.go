@@ -47,6 +47,8 @@ func (r *reporter) reason(e riprap.Event) reason {
 			text += addKey
 		}
 		return reason{"unknown", text}
+	case errors.Is(err, riphttp.ErrUnsafe) && o.given:
+		return reason{"unsafe", "gave up: the key was made for another service, and a " + o.method + " without one is not safe to send twice"}
 	case errors.Is(err, riphttp.ErrUnsafe):
 		return reason{"unsafe", "gave up: a " + o.method + " without a key is not safe to send twice" + addKey}
 	case errors.Is(err, riprap.ErrAttempts) && most > 0 && e.Attempts >= most:
