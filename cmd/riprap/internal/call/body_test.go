@@ -142,6 +142,25 @@ func TestBodyIsInMemoryOnlyIfItCannotBeReadAgain(t *testing.T) {
 	}
 }
 
+func TestPipeIsReadOnceAndKept(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	name := fmt.Sprintf("/dev/fd/%d", r.Fd())
+	if _, err := os.Stat(name); err != nil {
+		t.Skip(err)
+	}
+	w.WriteString("from a pipe")
+	w.Close()
+	e := &echo{}
+	inMemory(t, e, "URL -X PUT -d @"+name)
+	if got := strings.Join(e.bodies, "|"); got != "from a pipe|from a pipe|from a pipe" {
+		t.Errorf("got the bodies %s, want the same three times", got)
+	}
+}
+
 func TestStdinThatNeverEndsDoesNotHoldUpAnInterrupt(t *testing.T) {
 	r, w := io.Pipe()
 	defer w.Close()

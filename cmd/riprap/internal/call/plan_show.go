@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-		"strings"
+	"strings"
 	"time"
 
 	"github.com/riprap-go/riprap/cmd/riprap/internal/terminal"

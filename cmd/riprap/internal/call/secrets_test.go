@@ -136,6 +136,7 @@ func TestErrorsAreInPlainWords(t *testing.T) {
 		{tls.RecordHeaderError{RecordHeader: [5]byte([]byte("HTTP/"))}, "the server speaks HTTP and not HTTPS"},
 		{tls.RecordHeaderError{}, "the server does not speak TLS"},
 		{&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}, "certificate not accepted: x509: certificate signed by unknown authority"},
+		{&url.Error{Op: "Get", URL: secretURL, Err: errors.New("lost")}, "lost"},
 		{fmt.Errorf("malformed HTTP status code %q", "2OO"), "malformed HTTP status code"},
 	} {
 		if got := plain(tt.err); got != tt.want {

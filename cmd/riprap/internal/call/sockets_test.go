@@ -2,6 +2,8 @@ package call
 
 import (
 	"bytes"
+	"io"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -65,6 +67,17 @@ func TestRetriesUseTheConnectionAgain(t *testing.T) {
 		if first := h.Arrivals("")[0]; a.Conn != first.Conn {
 			t.Errorf("attempt %d came by the connection %s, the first by %s", i+1, a.Conn, first.Conn)
 		}
+	}
+}
+
+func TestBodyComesAsItWasSent(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		io.WriteString(w, "no gzip, asked for "+r.Header.Get("Accept-Encoding"))
+	}))
+	defer server.Close()
+	if r := overSockets(t, server, "URL"); r.stdout != "no gzip, asked for " || r.code(t) != 0 {
+		t.Errorf("got %q and\n%swant the body as it is", r.stdout, r.stderr)
 	}
 }
 
