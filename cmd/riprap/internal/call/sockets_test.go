@@ -3,6 +3,7 @@ package call
 import (
 	"bytes"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -83,7 +84,7 @@ func TestBodyComesAsItWasSent(t *testing.T) {
 
 func TestCertificateThatIsNotAcceptedIsNotTriedAgain(t *testing.T) {
 	server := httptest.NewUnstartedServer(script(t, "200"))
-	server.Config.ErrorLog = nil
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	server.StartTLS()
 	defer server.Close()
 	r := overSockets(t, server, "URL")
