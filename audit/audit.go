@@ -1,0 +1,170 @@
+// Package audit asks of any client how it tries again: does it wait, are its waits spread, does it heed Retry-After, does it
+// stop, does it repeat what it must not? It runs the client against a server that fails on purpose, once for each scenario and
+// all side by side, and judges what arrives there:
+//
+//	a := audit.Audit{Client: audit.HTTP(newClient)}
+//	report, err := a.Run(ctx)
+//
+// Nothing is asked of the client but to make the calls that it is given: what it is written in does not matter. What is judged
+// is what the server saw: times, headers and hashes of bodies.
+//
+// A [Verdict] is one of four. What a client has no occasion to do wrong is not applicable, and what cannot be told, on a machine
+// too busy or within the patience given, is inconclusive and never a guess. Waits are judged by their ratios and by how they
+// are spread over many runs; the page docs/decisions/audit.md states the tests.
+package audit
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	defaultPatience = 30 * time.Second
+
+	// spreadRuns is how often the client runs where the question is how its waits are spread; see spread.go.
+	spreadRuns = 32
+)
+
+// A Call is what a client is asked to do.
+type Call struct {
+	Method string // GET or POST
+	URL    string // http or https, on loopback
+	Body   string // for a POST; sent as it is
+	Key    string // to be sent as Idempotency-Key, if the client takes keys; empty: it gets none
+	Token  string // to be sent as "Authorization: Bearer …", if the client takes credentials
+	Calls  int    // how many such calls to make at once, as one program does; one or more
+}
+
+// A Client makes a call as the code under audit does, retries and all, and returns when it is over. It is called many times at
+// once, and each time is to be like a program of its own: with connections, budgets and random numbers of its own. When ctx
+// ends it must return; that is how the audit ends a client without a timeout.
+//
+// Its error matters little: what counts is what the server saw. An error that is errors.ErrUnsupported says that the client
+// cannot make such a call, and rules that need one are not applicable.
+type Client func(ctx context.Context, c Call) error
+
+// An Audit says what to audit and how. Only Client is required.
+type Audit struct {
+	// Client is who is audited.
+	Client Client
+
+	// Name of the client, for the report.
+	Name string
+
+	// Patience is how long a run may take before it is ended. A client without a timeout uses up all of it. Zero means
+	// 30 seconds.
+	Patience time.Duration
+
+	// Calls is how many calls at once show what retries add up to in an outage. Zero means 100, negative means that
+	// the client cannot make several.
+	Calls int
+
+	// Rules are the ids of those to judge. None means all. Scenarios that no rule asks for are not run.
+	Rules []string
+
+	// Claims are the ids of rules that are not applicable unless the client claims to keep to them, such as
+	// "x-should-retry".
+	Claims []string
+
+	// Progress, if set, is told now and then how many runs are over, of how many. It is called by one goroutine at a time.
+	Progress func(done, total int)
+
+	listen func() (*places, error) // nil means loopback
+}
+
+// A Report is what an audit found.
+type Report struct {
+	Client   string        `json:"client,omitempty"`
+	Started  time.Time     `json:"started"`
+	Elapsed  time.Duration `json:"-"`
+	Slowest  time.Duration `json:"-"` // the longest run
+	Findings []Finding     `json:"rules"`
+}
+
+// A Finding is what an audit says of one rule.
+type Finding struct {
+	Rule
+	Verdict  Verdict  `json:"verdict"`
+	Seen     string   `json:"seen"`               // what decided it, in a sentence
+	Evidence []string `json:"evidence,omitempty"` // the requests: times, headers, hashes
+}
+
+// A Verdict says whether a client keeps to a rule.
+type Verdict string
+
+// The verdicts.
+const (
+	Pass          Verdict = "pass"
+	Fail          Verdict = "fail"
+	Inconclusive  Verdict = "inconclusive"   // cannot be told
+	NotApplicable Verdict = "not applicable" // no occasion to break the rule
+)
+
+// Run audits the client. It returns an error if that is not possible: a rule does not exist, the client cannot even make a call
+// that is answered at once, or ctx ended.
+func (a *Audit) Run(ctx context.Context) (*Report, error) {
+	if a.Client == nil {
+		return nil, errors.New("audit: no client to audit")
+	}
+	selected, err := choose(a.Rules)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := choose(a.Claims); err != nil {
+		return nil, err
+	}
+	s, err := a.start()
+	if err != nil {
+		return nil, fmt.Errorf("audit: %w", err)
+	}
+	defer s.stop()
+
+	report := &Report{Client: a.Name, Started: time.Now()}
+	if err := s.preflight(ctx); err != nil {
+		return nil, err
+	}
+	seen, err := s.runAll(ctx, scenariosFor(selected))
+	if err != nil {
+		return nil, err
+	}
+	seen.claims = a.Claims
+	for _, r := range selected {
+		report.Findings = append(report.Findings, r.find(seen))
+	}
+	report.Slowest = seen.slowest()
+	report.Elapsed = time.Since(report.Started)
+	return report, nil
+}
+
+// Failed returns the findings that are failures, of the rules that are named or of all. A name that is no rule's is an error
+// that lists them.
+func (r *Report) Failed(rules ...string) ([]Finding, error) {
+	if _, err := choose(rules); err != nil {
+		return nil, err
+	}
+	var failed []Finding
+	for _, f := range r.Findings {
+		if f.Verdict == Fail && (len(rules) == 0 || slices.Contains(rules, f.ID)) {
+			failed = append(failed, f)
+		}
+	}
+	return failed, nil
+}
+
+// String returns the finding in a line, or several if there is evidence.
+func (f Finding) String() string {
+	line := fmt.Sprintf("%s: %s: %s", f.ID, f.Verdict, f.Seen)
+	if len(f.Evidence) > 0 {
+		line += "\n\t" + strings.Join(f.Evidence, "\n\t")
+	}
+	return line
+}
+
+func (a *Audit) patience() time.Duration { return cmp.Or(max(a.Patience, 0), defaultPatience) }
+
+func (a *Audit) calls() int { return max(cmp.Or(a.Calls, 100), 0) }

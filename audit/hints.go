@@ -1,0 +1,155 @@
+package audit
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// What it makes of Retry-After.
+var hintRules = []rule{
+	{Rule{"retry-after-seconds", "no attempt comes earlier than Retry-After says in seconds",
+		"the server says when it can answer: whoever comes earlier is refused again and keeps it busy",
+		"RFC 9110 §10.2.3",
+		"wait for at least as long as asked, and add jitter on top"},
+		[]string{"wait-seconds", "wait-429"}, noEarlier(3*time.Second, 3*time.Second, "", "wait-seconds", "wait-429")},
+	{Rule{"retry-after-date", "no attempt comes before the date in Retry-After",
+		"a parser for numbers reads a date as zero, and the client comes back at once",
+		"RFC 9110 §10.2.3, §5.6.7",
+		"read all three forms of an HTTP-date too"},
+		[]string{"wait-date"}, noEarlier(3*time.Second, 2*time.Second, "HTTP-dates have whole seconds", "wait-date")},
+	{Rule{"retry-after-both", "seconds and a date in two lines are no reason to come earlier than both",
+		"proxies add a Retry-After of their own; a client that trips over two comes back at once",
+		"RFC 9110 §5.3, §10.2.3",
+		"take the longest wait of those that can be read"},
+		[]string{"wait-both"}, noEarlier(4*time.Second, 2*time.Second, "the longer one is safer, the RFC leaves the choice open", "wait-both")},
+	{Rule{"retry-after-past", "a date in the past does not make it hammer",
+		"a stale or cached answer makes every client come back at once, again and again",
+		"RFC 9110 §10.2.3",
+		"fall back to the client's own backoff"},
+		[]string{"wait-past"}, doesNotHammer("wait-past")},
+	{Rule{"retry-after-zero", "Retry-After: 0 does not make it hammer",
+		"zero means that the server sets no minimum, not that it wants the request in a loop",
+		"RFC 9110 §10.2.3",
+		"keep the client's own backoff as the least wait"},
+		[]string{"wait-zero"}, doesNotHammer("wait-zero")},
+	{Rule{"retry-after-unreadable", "a Retry-After that cannot be read does not make it hammer",
+		"what does not parse becomes zero, and zero a loop",
+		"RFC 9110 §10.2.3",
+		"treat what does not parse as absent"},
+		[]string{"wait-unreadable"}, doesNotHammer("wait-unreadable")},
+	{Rule{"retry-after-huge", "it comes back neither early nor after a day when asked to wait for a day",
+		"capped, the wait is broken; obeyed, the caller sleeps for a day; as a number too large it overflows and is a wait of nothing",
+		"RFC 9110 §10.2.3",
+		"above a limit stop at once, and tell the caller how long the server asked for"},
+		[]string{"wait-day", "wait-overflow"}, stopsWhenAskedTooMuch},
+	{Rule{"retry-after-not-faster", "it is never faster with Retry-After than without",
+		"seconds taken for milliseconds or nanoseconds, or a zero taken for a wait, turn a plea for time into its opposite",
+		"RFC 9110 §10.2.3",
+		"wait for the longer one: what the server asks or the client's own backoff"},
+		[]string{"503", "wait-seconds", "wait-date", "wait-both", "wait-past", "wait-zero", "wait-unreadable", "wait-overflow"}, notFaster},
+}
+
+// Timers may fire a moment early by another clock: Node's by a millisecond.
+const early = 20 * time.Millisecond
+
+// hammering is a wait that is none. Fewer than one in four may be longer, on a busy machine.
+const hammering = 10 * time.Millisecond
+
+// ownIsLonger says that a client's own waits hide whether it heeds what is asked.
+func ownIsLonger(o *observed, asked time.Duration) bool {
+	own := gapsAt(o.of("503"), 0)
+	return len(own) > 0 && slices.Min(own) >= asked
+}
+
+// noEarlier judges the waits in some scenarios: asked is the wait that they ask for, least is what it may be taken for.
+func noEarlier(asked, least time.Duration, remark string, names ...string) func(*observed) outcome {
+	return func(o *observed) outcome {
+		runs := retried(o.of(names...))
+		if len(runs) == 0 {
+			return noRetry
+		}
+		shortest := slices.Min(allGaps(runs))
+		seen := fmt.Sprintf("asked for %s, it came back after %s at the earliest", short(asked), short(shortest))
+		switch {
+		case shortest < least-early:
+			return outcome{Fail, seen, timelines(runs)}
+		case ownIsLonger(o, least):
+			return outcome{Inconclusive, seen + ", but its own waits are as long", timelines(runs)}
+		case shortest < asked-early:
+			return outcome{Pass, seen + "; " + remark, timelines(runs)}
+		default:
+			return outcome{Pass, seen, timelines(runs)}
+		}
+	}
+}
+
+// doesNotHammer fails a client that waits for nothing in several runs. One wait drawn short by chance is not followed by others.
+func doesNotHammer(name string) func(*observed) outcome {
+	return func(o *observed) outcome {
+		runs := o.of(name)
+		again := retried(runs)
+		wait := quantile(allGaps(again), 0.75)
+		switch {
+		case len(again) == 0 && len(retried(o.of("503"))) == 0:
+			return noRetry
+		case len(again) == 0:
+			return outcome{Pass, "it stops", timelines(runs)}
+		case wait < hammering:
+			return outcome{Fail, fmt.Sprintf("three quarters of its waits are shorter than %s", short(wait)), timelines(again)}
+		default:
+			return outcome{Pass, fmt.Sprintf("its own waits, a quarter of them %s or longer", short(wait)), timelines(again)}
+		}
+	}
+}
+
+func allGaps(runs []*run) (all []time.Duration) {
+	for _, r := range runs {
+		all = append(all, r.gaps()...)
+	}
+	return all
+}
+
+func stopsWhenAskedTooMuch(o *observed) outcome {
+	day, overflow := o.of("wait-day"), o.of("wait-overflow")
+	runs := append(slices.Clone(day), overflow...)
+	for _, r := range day {
+		if r.attempts() > 1 {
+			return outcome{Fail, fmt.Sprintf("asked for a day, it came back after %s", short(r.gaps()[0])), timelines(day)}
+		}
+	}
+	for _, r := range runs {
+		if r.cut {
+			return outcome{Fail, fmt.Sprintf("it was still waiting after %s, with no word to its caller", short(r.over)), timelines(runs)}
+		}
+	}
+	if again := retried(overflow); len(again) > 0 {
+		if wait := quantile(allGaps(again), 0.75); wait < hammering {
+			return outcome{Fail, fmt.Sprintf("a number too large for its integers makes it come back after %s", short(wait)), timelines(overflow)}
+		}
+	}
+	if len(retried(o.of("wait-seconds", "wait-429", "503"))) == 0 && len(retried(overflow)) == 0 {
+		return noRetry
+	}
+	return outcome{Pass, "asked for a day, it stops", timelines(runs)}
+}
+
+func notFaster(o *observed) outcome {
+	without := gapsAt(o.of("503"), 0)
+	if len(without) == 0 {
+		return noRetry
+	}
+	least := slices.Min(without)
+	seen := fmt.Sprintf("without the header it waited for %s or more", short(least))
+	for _, name := range []string{"wait-seconds", "wait-date", "wait-both", "wait-past", "wait-zero", "wait-unreadable", "wait-overflow"} {
+		with := gapsAt(o.of(name), 0)
+		// Several waits, all of them shorter than half of the shortest of many.
+		if len(with) > 1 && least > hammering && slices.Max(with) < least/2 {
+			return outcome{Fail, fmt.Sprintf("%s; in %s, with it, for %s or less", seen, name, short(slices.Max(with))), timelines(o.of(name))}
+		}
+	}
+	if least <= hammering {
+		return outcome{Inconclusive, seen + ": to be faster is impossible", nil}
+	}
+	return outcome{Pass, seen + ", with it no less", nil}
+}

@@ -1,0 +1,110 @@
+package audit
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Where it stops.
+var limitRules = []rule{
+	{Rule{"bounded-attempts", "it gives up after some attempts",
+		"an outage fills the process with calls that never end, and the service with requests that nobody waits for",
+		"gRPC proposal A6; Google SRE book, chapter 22",
+		"limit the attempts of one call, first try included"},
+		[]string{"503"}, givesUp},
+	{Rule{"timeout-hang", "it gives up on a server that does not answer",
+		"one silent server takes every thread and connection of its callers",
+		"AWS Builders' Library, Timeouts, retries and backoff with jitter",
+		"bound each attempt, and the whole call with its waits"},
+		[]string{"hang"}, timesOut("hang", "no answer")},
+	{Rule{"timeout-drip", "it gives up on an answer that drips",
+		"a timeout for the header alone, or for silence, never ends a body of one byte now and then",
+		"AWS Builders' Library, Timeouts, retries and backoff with jitter",
+		"bound the whole call, its body included"},
+		[]string{"drip"}, timesOut("drip", "three bytes a second")},
+	{Rule{"timeout-endless", "it gives up on an answer that never ends",
+		"a body without end is data all the time, and fills whatever it is read into",
+		"AWS Builders' Library, Timeouts, retries and backoff with jitter",
+		"bound the whole call, its body included, or the body's size"},
+		[]string{"endless"}, timesOut("endless", "a body without end")},
+	{Rule{"final-status", "what no retry can cure is not repeated",
+		"a wrong request is wrong every time: repeating it delays the error and loads the service",
+		"RFC 9110 §15.5, §15.6.2",
+		"do not try again after 400, 401, 403, 404, 409 (without a key), 422 and 501"},
+		finalStatuses, acceptsFinal},
+	{Rule{"tls-final", "a certificate that nobody trusts is not tried again",
+		"the certificate will not be a better one in a second, and the caller learns of it late",
+		"RFC 8446 §6.2",
+		"end the call at a certificate that does not verify"},
+		[]string{"tls"}, endsAtCertificate},
+}
+
+var finalStatuses = []string{"400", "401", "403", "404", "409", "422", "501"}
+
+// A client that sends more than that within the patience and goes on has no limit worth the name.
+const unbounded = 20
+
+func givesUp(o *observed) outcome {
+	runs := o.of("503")
+	r := most(runs)
+	seen := fmt.Sprintf("%d attempts at most", r.attempts())
+	for _, r := range runs {
+		if !r.cut {
+			continue
+		}
+		seen := fmt.Sprintf("%d attempts in %s, and it had not given up", r.attempts(), short(r.over))
+		if r.attempts() > unbounded {
+			return outcome{Fail, seen, timelines([]*run{r})}
+		}
+		return outcome{Inconclusive, seen + ": more patience may tell", timelines([]*run{r})}
+	}
+	return outcome{Pass, seen, timelines([]*run{r})}
+}
+
+func timesOut(name, what string) func(*observed) outcome {
+	return func(o *observed) outcome {
+		r := o.of(name)[0]
+		if !r.cut {
+			return outcome{Pass, fmt.Sprintf("%s: it was over after %s, with %s", what, short(r.over), plural(r.attempts(), "attempt")), timelines([]*run{r})}
+		}
+		// It left by itself at least once: attempts have a timeout.
+		if r.attempts() > 1 {
+			return outcome{Inconclusive, fmt.Sprintf("%s: it left and tried again, %s in %s, and had not given up: more patience may tell", what,
+				plural(r.attempts(), "attempt"), short(r.over)), timelines([]*run{r})}
+		}
+		return outcome{Fail, fmt.Sprintf("%s: no timeout seen within %s", what, short(o.patience)), timelines([]*run{r})}
+	}
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func acceptsFinal(o *observed) outcome {
+	runs := o.of(finalStatuses...)
+	repeated := retried(runs)
+	if len(repeated) == 0 {
+		return outcome{Pass, "each sent once: " + strings.Join(finalStatuses, " "), nil}
+	}
+	var which []string
+	for _, r := range repeated {
+		which = append(which, fmt.Sprintf("%s (%d times)", r.scenario.name, r.attempts()))
+	}
+	return outcome{Fail, "sent again after " + strings.Join(which, ", "), timelines(repeated)}
+}
+
+func endsAtCertificate(o *observed) outcome {
+	r := o.runs["tls"][0]
+	switch {
+	case len(r.arrivals) > 0:
+		return outcome{NotApplicable, "it accepted a certificate that nobody signed", nil}
+	case r.dials == 1:
+		return outcome{Pass, "one connection, then an error", nil}
+	default:
+		return outcome{Fail, fmt.Sprintf("%d connections in %s, each ended by the same certificate", r.dials, r.over.Round(time.Millisecond)), nil}
+	}
+}

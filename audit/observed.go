@@ -1,0 +1,165 @@
+package audit
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// observed is what an audit saw, for the rules to judge.
+type observed struct {
+	runs      map[string][]*run // by scenario
+	patience  time.Duration
+	claims    []string
+	disturbed func(time.Duration) float64 // the share of this machine's sleeps that were later than that
+}
+
+// of returns the runs of the scenarios in which at least one request came.
+func (o *observed) of(names ...string) (runs []*run) {
+	for _, name := range names {
+		for _, r := range o.runs[name] {
+			if len(r.arrivals) > 0 {
+				runs = append(runs, r)
+			}
+		}
+	}
+	return runs
+}
+
+func (o *observed) slowest() (longest time.Duration) {
+	for _, runs := range o.runs {
+		for _, r := range runs {
+			longest = max(longest, r.over)
+		}
+	}
+	return longest
+}
+
+// nothing says why there is nothing to judge in some scenarios, and with which verdict. An empty verdict: there is something.
+func (o *observed) nothing(names []string) (Verdict, string) {
+	var unable, silent error
+	for _, name := range names {
+		for _, r := range o.runs[name] {
+			switch {
+			case len(r.arrivals) > 0 || r.dials > 0:
+				return "", ""
+			case errors.Is(r.err, errors.ErrUnsupported):
+				unable = r.err
+			default:
+				silent = r.err
+				if silent == nil {
+					silent = errors.New("it reported no error")
+				}
+			}
+		}
+	}
+	if silent != nil {
+		return Inconclusive, "no request came: " + firstLine(silent)
+	}
+	if unable != nil && unable != errors.ErrUnsupported {
+		return NotApplicable, unable.Error()
+	}
+	return NotApplicable, "there is no way to make such a call"
+}
+
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(err.Error()), "\n")
+	return line
+}
+
+// attempts is how often the request was sent.
+func (r *run) attempts() int { return len(r.arrivals) }
+
+// gaps are the times from the end of each attempt to the start of the next. An attempt that began before the one before had ended
+// followed it at once.
+func (r *run) gaps() (gaps []time.Duration) {
+	for i, a := range r.arrivals[1:] {
+		before := r.arrivals[i]
+		if before.Ended.IsZero() || before.Ended.After(a.Time) {
+			gaps = append(gaps, 0)
+			continue
+		}
+		gaps = append(gaps, a.Time.Sub(before.Ended))
+	}
+	return gaps
+}
+
+// gapsAt returns the n-th gap of every run that has so many, counted from zero.
+func gapsAt(runs []*run, n int) (gaps []time.Duration) {
+	for _, r := range runs {
+		if all := r.gaps(); n < len(all) {
+			gaps = append(gaps, all[n])
+		}
+	}
+	return gaps
+}
+
+// most returns the run with the most attempts, nil of none.
+func most(runs []*run) *run {
+	if len(runs) == 0 {
+		return nil
+	}
+	return slices.MaxFunc(runs, func(a, b *run) int { return a.attempts() - b.attempts() })
+}
+
+// retried returns the runs that sent more than once.
+func retried(runs []*run) []*run {
+	return slices.DeleteFunc(slices.Clone(runs), func(r *run) bool { return r.attempts() < 2 })
+}
+
+// timeline is a run in a line: when each request came, counted from the first, and what became of it.
+func (r *run) timeline() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s:", r.call.Method, r.scenario.name)
+	for i, a := range r.arrivals {
+		if i == 8 {
+			fmt.Fprintf(&b, ", and %d more", len(r.arrivals)-i)
+			break
+		}
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, " %s", since(r.arrivals[0].Time, a.Time))
+	}
+	switch {
+	case r.cut:
+		fmt.Fprintf(&b, "; not over after %s", short(r.over))
+	default:
+		fmt.Fprintf(&b, "; over after %s", short(r.over))
+	}
+	return b.String()
+}
+
+// timelines are those of the first runs.
+func timelines(runs []*run) (lines []string) {
+	for i, r := range runs {
+		if i == 4 {
+			return append(lines, fmt.Sprintf("and %d more runs", len(runs)-i))
+		}
+		lines = append(lines, r.timeline())
+	}
+	return lines
+}
+
+func since(from, to time.Time) string {
+	if d := to.Sub(from); d > 0 {
+		return "+" + short(d)
+	}
+	return "0s"
+}
+
+// short writes a duration with three digits.
+func short(d time.Duration) string {
+	switch {
+	case d >= 10*time.Second:
+		return d.Round(100 * time.Millisecond).String()
+	case d >= time.Second:
+		return d.Round(10 * time.Millisecond).String()
+	case d >= 10*time.Millisecond:
+		return d.Round(time.Millisecond).String()
+	default:
+		return d.Round(10 * time.Microsecond).String()
+	}
+}

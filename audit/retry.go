@@ -1,0 +1,207 @@
+package audit
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Whether it tries again, and how it waits.
+var retryRules = []rule{
+	{Rule{"retries-503", "a GET is sent again after 503",
+		"a single overloaded or restarting instance becomes the caller's error",
+		"RFC 9110 §15.6.4, §9.2.2",
+		"try again after 502, 503 and 504, a few times, with backoff"},
+		[]string{"503"}, triesAgain("503")},
+	{Rule{"retries-429", "a GET is sent again after 429",
+		"a limit that is over in a second becomes the caller's error",
+		"RFC 6585 §4",
+		"try again after 429, no earlier than Retry-After says"},
+		[]string{"429"}, triesAgain("429")},
+	{Rule{"retries-reset", "a GET is sent again after a connection reset",
+		"each deployment of the service resets connections, and each reset becomes the caller's error",
+		"RFC 9110 §9.2.2",
+		"try a request with an idempotent method again when its connection breaks"},
+		[]string{"reset"}, triesAgain("reset")},
+	{Rule{"backoff-grows", "waits grow from attempt to attempt",
+		"a service that is down for a minute gets the same load from its clients for the whole of it",
+		"Google SRE book, chapter 22; RFC 9110 leaves it to clients",
+		"double the wait after each failure, up to a cap"},
+		[]string{"503"}, grows},
+	{Rule{"jitter", "waits differ from run to run",
+		"all clients that failed together return together, and the service fails again at that instant",
+		"AWS Architecture Blog, Exponential Backoff And Jitter (2015)",
+		"draw each wait at random between zero and the backoff (full jitter)"},
+		[]string{"503"}, jitters},
+	{Rule{"jitter-at-cap", "waits at the cap still differ",
+		"jitter that is added before the wait is clipped is gone at the cap: in a long outage all clients come into step",
+		"AWS Architecture Blog, Exponential Backoff And Jitter (2015)",
+		"clip the backoff first, then draw the wait below it"},
+		[]string{"503"}, jittersAtCap},
+	{Rule{"amplification", "many calls in an outage are not multiplied by their retries",
+		"with three retries for every call a service that comes back meets four times its load, and goes down again",
+		"Google SRE book, chapter 21, Handling Overload: a retry budget for each client",
+		"limit retries over all calls of the process, to a tenth or a fifth of them"},
+		[]string{"503", "many"}, amplifies},
+}
+
+func triesAgain(name string) func(*observed) outcome {
+	return func(o *observed) outcome {
+		r := most(o.of(name))
+		if r.attempts() < 2 {
+			return outcome{Fail, "sent once", timelines([]*run{r})}
+		}
+		return outcome{Pass, fmt.Sprintf("sent %d times", r.attempts()), timelines([]*run{r})}
+	}
+}
+
+// noRetry is the outcome where a client that never tries again has nothing to be judged by.
+var noRetry = outcome{NotApplicable, "it did not try again", nil}
+
+// A step up is judged by the waits that a fifth of the runs exceed: half as long again in full jitter too, where single waits say
+// little; 32 runs place it within about a tenth.
+const high = 0.8
+
+func grows(o *observed) outcome {
+	runs := o.of("503")
+	first, last := gapsAt(runs, 0), lastGaps(runs)
+	switch {
+	case len(retried(runs)) == 0:
+		return noRetry
+	case len(gapsAt(runs, 1)) == 0:
+		return outcome{NotApplicable, "it tried again once: one wait cannot grow", timelines(runs)}
+	case len(first) < 8 || len(last) < 8:
+		return outcome{Inconclusive, "too few runs tried again twice", timelines(runs)}
+	}
+	from, to := quantile(first, high), quantile(last, high)
+	seen := fmt.Sprintf("from %s at first to %s at last (exceeded by a fifth of %d runs)", short(from), short(to), len(last))
+	evidence := timelines(runs)
+	switch ratio := float64(to) / float64(max(from, 1)); {
+	case to <= windowLeast:
+		return outcome{Fail, "it tries again at once: " + seen, evidence}
+	case ratio >= 1.3:
+		return outcome{Pass, seen, evidence}
+	case ratio <= 1.15:
+		return outcome{Fail, seen, evidence}
+	default:
+		return outcome{Inconclusive, seen, evidence}
+	}
+}
+
+// lastGaps returns the last gap that most runs have.
+func lastGaps(runs []*run) []time.Duration {
+	for n := len(most(runs).gaps()) - 1; n > 0; n-- {
+		if gaps := gapsAt(runs, n); 2*len(gaps) > len(runs) {
+			return gaps
+		}
+	}
+	return nil
+}
+
+func jitters(o *observed) outcome {
+	runs := o.of("503")
+	if len(retried(runs)) == 0 {
+		return noRetry
+	}
+	var worst spread
+	out := outcome{verdict: Fail}
+	for n := range len(most(runs).gaps()) {
+		s := spreadOf(gapsAt(runs, n))
+		if n > 0 && 2*s.n <= len(runs) {
+			break
+		}
+		v := o.told(s)
+		if n == 0 || v == Pass || v == Inconclusive && out.verdict == Fail {
+			worst, out.verdict = s, v
+		}
+		if v == Pass {
+			break
+		}
+	}
+	out.seen = worst.String()
+	if out.verdict == Fail && worst.median <= windowLeast {
+		out.seen = "it tries again at once, always"
+	}
+	out.evidence = timelines(runs)
+	return out
+}
+
+// told judges a spread on this machine: nothing is said of waits where the machine disturbs too many.
+func (o *observed) told(s spread) Verdict {
+	v := s.verdict()
+	if v == Pass && o.disturbed(s.window) > disturbedShare {
+		return Inconclusive
+	}
+	return v
+}
+
+func (s spread) String() string {
+	return fmt.Sprintf("of %d waits around %s, %d lie within %s of each other", s.n, short(s.median), s.densest, short(s.window))
+}
+
+func jittersAtCap(o *observed) outcome {
+	runs := o.of("503")
+	if len(retried(runs)) == 0 {
+		return noRetry
+	}
+	var waits [][]time.Duration // of each retry that most runs made
+	for n := range len(most(runs).gaps()) {
+		gaps := gapsAt(runs, n)
+		if 2*len(gaps) <= len(runs) {
+			break
+		}
+		waits = append(waits, gaps)
+	}
+	last := len(waits) - 1
+	if last < 1 {
+		return outcome{NotApplicable, "it tried again too seldom to reach a cap", timelines(runs)}
+	}
+	// At a cap the longest waits stay what they were.
+	before, at := quantile(waits[last-1], high), quantile(waits[last], high)
+	if float64(at) > 1.25*float64(before) {
+		return outcome{NotApplicable, fmt.Sprintf("no cap seen: its waits still grew at the last retry, from %s to %s", short(before), short(at)),
+			timelines(runs)}
+	}
+	s := spreadOf(waits[last])
+	out := outcome{o.told(s), fmt.Sprintf("retry %d: %s", last+1, s), timelines(runs)}
+	return out
+}
+
+func amplifies(o *observed) outcome {
+	many := o.of("many")
+	if len(many) == 0 {
+		return outcome{NotApplicable, "it was not asked to make many calls in one process", nil}
+	}
+	r := many[0]
+	calls := r.call.Calls
+	single := 0
+	if alone := o.of("503"); len(alone) > 0 {
+		single = most(alone).attempts()
+	}
+	factor := float64(r.attempts()) / float64(calls)
+	seen := fmt.Sprintf("%d calls in one process, all answered 503, became %d requests: %.2f for each; a call alone sends %d",
+		calls, r.attempts(), factor, single)
+	switch {
+	case single < 2:
+		return noRetry
+	case r.cut:
+		return outcome{Inconclusive, seen + "; they were not over when patience ended", nil}
+	case calls < 20:
+		return outcome{Inconclusive, seen + "; to tell, it takes 20 calls or more", nil}
+	case factor <= 1.5:
+		return outcome{Pass, seen, nil}
+	default:
+		return outcome{Fail, seen, []string{perSecond(r)}}
+	}
+}
+
+// perSecond says how many requests came in each second.
+func perSecond(r *run) string {
+	var counts []int
+	for _, a := range r.arrivals {
+		n := int(a.Time.Sub(r.arrivals[0].Time) / time.Second)
+		counts = append(counts, slices.Repeat([]int{0}, max(n+1-len(counts), 0))...)
+		counts[n]++
+	}
+	return fmt.Sprintf("requests in each second: %v", counts[:min(len(counts), 40)])
+}

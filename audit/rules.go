@@ -1,0 +1,71 @@
+package audit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Rule is what a client is to keep to.
+type Rule struct {
+	ID     string `json:"id"`
+	Title  string `json:"title"`  // what a client does that keeps to it
+	Why    string `json:"why"`    // what happens otherwise
+	Source string `json:"source"` // where the rule comes from
+	Fix    string `json:"fix"`    // what to change
+}
+
+// Rules returns all rules, in the order of a report.
+func Rules() []Rule {
+	all := make([]Rule, len(rules))
+	for i, r := range rules {
+		all[i] = r.Rule
+	}
+	return all
+}
+
+// A rule is a Rule with what decides it.
+type rule struct {
+	Rule
+	scenarios []string // that it looks at
+	judge     func(*observed) outcome
+}
+
+// An outcome is what a judge says.
+type outcome struct {
+	verdict  Verdict
+	seen     string
+	evidence []string
+}
+
+// find judges the rule.
+func (r *rule) find(o *observed) Finding {
+	out := outcome{}
+	out.verdict, out.seen = o.nothing(r.scenarios)
+	if out.verdict == "" {
+		out = r.judge(o)
+	}
+	return Finding{Rule: r.Rule, Verdict: out.verdict, Seen: out.seen, Evidence: out.evidence}
+}
+
+// choose returns the rules with the ids, all if there are none.
+func choose(ids []string) ([]*rule, error) {
+	var chosen []*rule
+	for i := range rules {
+		if len(ids) == 0 || slices.Contains(ids, rules[i].ID) {
+			chosen = append(chosen, &rules[i])
+		}
+	}
+	for _, id := range ids {
+		if !slices.ContainsFunc(rules, func(r rule) bool { return r.ID == id }) {
+			all := make([]string, len(rules))
+			for i, r := range rules {
+				all[i] = r.ID
+			}
+			return nil, fmt.Errorf("audit: no rule %q; there are: %s", id, strings.Join(all, ", "))
+		}
+	}
+	return chosen, nil
+}
+
+var rules = slices.Concat(retryRules, hintRules, limitRules, safetyRules, wireRules)

@@ -1,0 +1,165 @@
+package audit
+
+import (
+	"fmt"
+	"slices"
+)
+
+// What must not be sent twice, and what stays the same when it is.
+var safetyRules = []rule{
+	{Rule{"post-503", "a POST without a key is not repeated after 503",
+		"a 503 can come from a proxy after the service did the work: the order is placed twice",
+		"RFC 9110 §9.2.2",
+		"repeat only idempotent methods, and requests with an Idempotency-Key"},
+		[]string{"post-503"}, sentOnce("post-503")},
+	{Rule{"post-reset", "a POST without a key is not repeated after a reset once it was read",
+		"the service may have done the work before the connection broke: the order is placed twice",
+		"RFC 9110 §9.2.2",
+		"after a request went out whole, repeat only what is idempotent"},
+		[]string{"post-reset"}, sentOnce("post-reset")},
+	{Rule{"post-timeout", "a POST without a key is not repeated after a timeout",
+		"the service may still be at work on the first one: the order is placed twice",
+		"RFC 9110 §9.2.2",
+		"report an unknown outcome; repeat only what is idempotent"},
+		[]string{"post-hang"}, sentOnce("post-hang")},
+	{Rule{"key-same", "the same key and the same bytes on every send of an operation",
+		"a new key makes each attempt an operation of its own, and a service that honours keys charges twice",
+		"draft-ietf-httpapi-idempotency-key-header §2.2",
+		"make the key before the first attempt and keep it, and the body, for all of them"},
+		[]string{"keyed-503", "keyed-reset"}, keepsKey},
+	{Rule{"key-new", "a new key for each operation",
+		"a key that is used again makes the service answer the second order with the first one's answer",
+		"draft-ietf-httpapi-idempotency-key-header §2.2",
+		"make a random key for each operation, not one per process or per content"},
+		[]string{"post-503", "post-reset", "keyed-503", "keyed-reset"}, renewsKey},
+	{Rule{"body-whole", "the whole body on every send",
+		"a reader that is at its end sends an empty body the second time, and an empty order is placed",
+		"RFC 9110 §8.6",
+		"make a new reader for each attempt"},
+		[]string{"post-503", "post-reset", "post-hang", "keyed-503", "keyed-reset"}, sendsWhole},
+	{Rule{"x-should-retry", "a server that says X-Should-Retry: false is believed",
+		"the layers above a service that has given up multiply its load again",
+		"header of OpenAI's and Anthropic's APIs; Stripe-Should-Retry",
+		"end the call when the header says false"},
+		[]string{"told-not-to"}, believes},
+}
+
+// keysItself reports whether a client gives a POST without a key one of its own.
+func keysItself(r *run) bool { return len(r.arrivals[0].Header["Idempotency-Key"]) > 0 }
+
+func sentOnce(name string) func(*observed) outcome {
+	return func(o *observed) outcome {
+		runs := o.of(name)
+		r := most(runs)
+		switch {
+		case keysItself(r):
+			return outcome{NotApplicable, "it gives every POST a key of its own", nil}
+		case r.attempts() > 1:
+			return outcome{Fail, fmt.Sprintf("sent %d times", r.attempts()), append(timelines(runs), sends(r)...)}
+		case r.cut:
+			return outcome{Inconclusive, fmt.Sprintf("sent once, but it had not given up after %s", short(r.over)), timelines(runs)}
+		default:
+			return outcome{Pass, "sent once", timelines(runs)}
+		}
+	}
+}
+
+// sends lists the requests of a run by what identifies them.
+func sends(r *run) (lines []string) {
+	for i, a := range r.arrivals[:min(len(r.arrivals), 5)] {
+		key := "no key"
+		if keys := a.Header["Idempotency-Key"]; len(keys) > 0 {
+			key = "key " + keys[0]
+		}
+		whole := ""
+		if !a.Whole {
+			whole = ", cut short"
+		}
+		lines = append(lines, fmt.Sprintf("send %d: %s, body %d bytes%s, sha256 %.12s…", i+1, key, a.Body, whole, a.Hash))
+	}
+	return lines
+}
+
+func keepsKey(o *observed) outcome {
+	runs := retried(o.of("keyed-503", "keyed-reset"))
+	if len(runs) == 0 {
+		return outcome{NotApplicable, "it does not repeat a request with a key", timelines(o.of("keyed-503", "keyed-reset"))}
+	}
+	for _, r := range runs {
+		first := r.arrivals[0]
+		for i, a := range r.arrivals {
+			keys := a.Header["Idempotency-Key"]
+			var fault string
+			switch {
+			case len(keys) == 0:
+				fault = fmt.Sprintf("send %d carries no key", i+1)
+			case len(keys) > 1:
+				fault = fmt.Sprintf("send %d carries %d keys", i+1, len(keys))
+			case !slices.Equal(keys, first.Header["Idempotency-Key"]):
+				fault = fmt.Sprintf("send %d carries another key than the first", i+1)
+			case a.Hash != first.Hash:
+				fault = fmt.Sprintf("send %d has another body than the first", i+1)
+			}
+			if fault != "" {
+				return outcome{Fail, fault, sends(r)}
+			}
+		}
+	}
+	r := most(runs)
+	return outcome{Pass, fmt.Sprintf("%d sends, one key, one body", r.attempts()), sends(r)}
+}
+
+func renewsKey(o *observed) outcome {
+	var keys []string
+	var evidence []string
+	for _, r := range o.of("post-503", "post-reset", "keyed-503", "keyed-reset") {
+		if !keysItself(r) || r.tookKey {
+			continue
+		}
+		key := r.arrivals[0].Header["Idempotency-Key"][0]
+		keys = append(keys, key)
+		evidence = append(evidence, fmt.Sprintf("%s: key %s", r.scenario.name, key))
+	}
+	distinct := len(slices.Compact(slices.Sorted(slices.Values(keys))))
+	switch {
+	case len(keys) == 0:
+		return outcome{NotApplicable, "its keys are given to it, or it sends none", nil}
+	case len(keys) == 1:
+		return outcome{Inconclusive, "one operation only", evidence}
+	case distinct < len(keys):
+		return outcome{Fail, fmt.Sprintf("%d operations, %s", len(keys), plural(distinct, "key")), evidence}
+	default:
+		return outcome{Pass, fmt.Sprintf("%d operations, %s", len(keys), plural(distinct, "key")), evidence}
+	}
+}
+
+func sendsWhole(o *observed) outcome {
+	runs := retried(o.of("post-503", "post-reset", "post-hang", "keyed-503", "keyed-reset"))
+	if len(runs) == 0 {
+		return outcome{NotApplicable, "it did not send a body twice", nil}
+	}
+	for _, r := range runs {
+		first := r.arrivals[0]
+		for i, a := range r.arrivals {
+			if !a.Whole || a.Hash != first.Hash {
+				return outcome{Fail, fmt.Sprintf("%s: send %d has %d bytes of %d", r.scenario.name, i+1, a.Body, first.Body), sends(r)}
+			}
+		}
+	}
+	r := most(runs)
+	return outcome{Pass, fmt.Sprintf("%d sends of %d bytes, one hash", r.attempts(), r.arrivals[0].Body), sends(r)}
+}
+
+func believes(o *observed) outcome {
+	runs := o.of("told-not-to")
+	switch {
+	case len(retried(o.of("503"))) == 0 && len(retried(runs)) == 0:
+		return noRetry
+	case len(retried(runs)) == 0:
+		return outcome{Pass, "it stops", timelines(runs)}
+	case slices.Contains(o.claims, "x-should-retry"):
+		return outcome{Fail, fmt.Sprintf("sent %d times", most(runs).attempts()), timelines(runs)}
+	default:
+		return outcome{NotApplicable, "it does not know the header, and does not claim to", nil}
+	}
+}

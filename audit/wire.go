@@ -1,0 +1,212 @@
+package audit
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/riprap-go/riprap/flaky"
+)
+
+// What goes over the wire beside the request itself.
+var wireRules = []rule{
+	{Rule{"redirect-secrets", "no credentials and no key to another host on a redirect",
+		"whoever controls the redirect's target gets the credentials; a key that is used elsewhere blocks or replays there",
+		"RFC 9110 §15.4; CVE-2024-45336",
+		"drop Authorization and Idempotency-Key when a redirect leads to another origin"},
+		[]string{"redirect", "keyed-redirect"}, keepsSecrets},
+	{Rule{"deadline-shrinks", "a deadline that it sends is no later than the time it has",
+		"the services below work on answers that nobody waits for any more",
+		"gRPC over HTTP/2 (grpc-timeout); Google SRE book, chapter 22, deadline propagation",
+		"send the time that is left, computed at each attempt"},
+		[]string{"503", "hang"}, sendsDeadline},
+	{Rule{"attempt-header", "an attempt header counts right",
+		"who reads it takes first tries for retries, or the reverse: layers below decide wrongly, and graphs lie",
+		"gRPC proposal A6 (grpc-previous-rpc-attempts)",
+		"set the header anew for each attempt, one value, counting up by one"},
+		[]string{"503", "429"}, countsAttempts},
+	{Rule{"connections-reused", "attempts share a connection",
+		"an outage adds a handshake to each retry, and an answer that is not read leaves a connection open each time",
+		"RFC 9112 §9.3",
+		"read a failed answer to its end, within limits, and close it before the next attempt"},
+		[]string{"503"}, reusesConnections},
+}
+
+func keepsSecrets(o *observed) outcome {
+	carried, followed := false, false
+	var evidence []string
+	for _, r := range o.of("redirect", "keyed-redirect") {
+		for _, name := range []string{"Authorization", "Idempotency-Key"} {
+			if len(r.arrivals[0].Header[name]) == 0 {
+				continue
+			}
+			carried = true
+			for _, a := range r.away {
+				followed = true
+				if len(a.Header[name]) > 0 {
+					evidence = append(evidence, fmt.Sprintf("%s: %s %s on the other host came with %s", r.scenario.name, a.Method, a.Path, name))
+				}
+			}
+		}
+	}
+	switch {
+	case len(evidence) > 0:
+		return outcome{Fail, "sent on to another host", evidence}
+	case !carried:
+		return outcome{NotApplicable, "it was given neither credentials nor a key", nil}
+	case !followed:
+		return outcome{Pass, "it does not follow to another host", nil}
+	default:
+		return outcome{Pass, "it follows without them", nil}
+	}
+}
+
+// deadlineHeaders say how much time is left, in their own ways.
+var deadlineHeaders = map[string]func(string) (time.Duration, bool){
+	"X-Request-Timeout-Ms":           milliseconds,
+	"X-Envoy-Expected-Rq-Timeout-Ms": milliseconds,
+	"Grpc-Timeout":                   grpcTimeout,
+}
+
+func milliseconds(s string) (time.Duration, bool) {
+	n, err := strconv.ParseInt(s, 10, 64)
+	return time.Duration(n) * time.Millisecond, err == nil && n >= 0 && n < 1e12
+}
+
+var grpcUnits = map[string]time.Duration{"H": time.Hour, "M": time.Minute, "S": time.Second,
+	"m": time.Millisecond, "u": time.Microsecond, "n": time.Nanosecond}
+
+func grpcTimeout(s string) (time.Duration, bool) {
+	if len(s) < 2 || len(s) > 9 {
+		return 0, false
+	}
+	unit, known := grpcUnits[s[len(s)-1:]]
+	n, err := strconv.Atoi(s[:len(s)-1])
+	return min(time.Duration(n), 1e8) * min(unit, time.Minute), known && err == nil && n >= 0
+}
+
+// sendsDeadline looks at what each attempt promises the server: never more than the one before, and where the server hangs, no
+// longer than the client then stays.
+func sendsDeadline(o *observed) outcome {
+	found := ""
+	for name, read := range deadlineHeaders {
+		for _, r := range o.of("503", "hang") {
+			before := time.Duration(-1)
+			for i, a := range r.arrivals {
+				if len(a.Header[name]) == 0 {
+					continue
+				}
+				found = name
+				left, ok := read(a.Header[name][0])
+				stayed := a.Ended.Sub(a.Time)
+				var fault string
+				switch {
+				case !ok || len(a.Header[name]) > 1:
+					fault = "that cannot be read: " + strings.Join(a.Header[name], ", ")
+				case before >= 0 && left > before:
+					fault = fmt.Sprintf("of %s after one of %s", short(left), short(before))
+				case a.Left && float64(left) > 1.25*float64(stayed)+float64(100*time.Millisecond):
+					fault = fmt.Sprintf("of %s, and left after %s", short(left), short(stayed))
+				}
+				if fault != "" {
+					return outcome{Fail, fmt.Sprintf("attempt %d sent %s %s", i+1, name, fault), timelines([]*run{r})}
+				}
+				before = left
+			}
+		}
+	}
+	if found == "" {
+		return outcome{NotApplicable, "it sends no deadline", nil}
+	}
+	return outcome{Pass, found + " never promises more than the attempt before, nor than it stays", nil}
+}
+
+// attemptHeaders say which attempt a request is.
+var attemptHeaders = []string{"X-Request-Attempt", "X-Retry-Attempt", "X-Retry-Count", "Retry-Attempt", "X-Attempt",
+	"X-Stainless-Retry-Count", "Grpc-Previous-Rpc-Attempts", "X-Envoy-Attempt-Count", "Amz-Sdk-Request"}
+
+// attemptOf reads an attempt header: a number, or AWS's "attempt=2; max=3".
+func attemptOf(value string) (int, bool) {
+	if rest, ok := strings.CutPrefix(value, "attempt="); ok {
+		value, _, _ = strings.Cut(rest, ";")
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(value))
+	return n, err == nil
+}
+
+func countsAttempts(o *observed) outcome {
+	runs := o.of("503", "429")
+	for _, name := range attemptHeaders {
+		carries := func(a flaky.Arrival) bool { return len(a.Header[name]) > 0 }
+		counted := slices.DeleteFunc(retried(runs), func(r *run) bool { return !slices.ContainsFunc(r.arrivals, carries) })
+		if len(counted) == 0 {
+			continue
+		}
+		for _, r := range counted {
+			if fault := miscount(r.arrivals, name); fault != "" {
+				return outcome{Fail, name + ": " + fault, timelines([]*run{r})}
+			}
+		}
+		return outcome{Pass, name + " counts up by one", nil}
+	}
+	return outcome{NotApplicable, "it sends no attempt header that is known, or did not try again", nil}
+}
+
+// miscount says what is wrong with an attempt header. It may count from zero or one, and be absent on the first attempt.
+func miscount(arrivals []flaky.Arrival, name string) string {
+	var seen []string
+	base, based := 0, false
+	for i, a := range arrivals {
+		values := a.Header[name]
+		seen = append(seen, strings.Join(values, "+"))
+		if len(values) == 0 && i == 0 {
+			continue
+		}
+		if len(values) != 1 {
+			return fmt.Sprintf("attempt %d carries %s", i+1, plural(len(values), "value"))
+		}
+		n, ok := attemptOf(values[0])
+		if !ok {
+			return fmt.Sprintf("attempt %d says %q", i+1, values[0])
+		}
+		if !based {
+			base, based = n-i, true
+		}
+		if n-i != base || base < 0 || base > 1 {
+			return "attempts say " + strings.Join(seen, ", ")
+		}
+	}
+	return ""
+}
+
+func reusesConnections(o *observed) outcome {
+	runs := retried(o.of("503"))
+	if len(runs) == 0 {
+		return noRetry
+	}
+	shared, alone := 0, 0
+	for _, r := range runs {
+		var conns []string
+		for _, a := range r.arrivals {
+			conns = append(conns, a.Conn)
+		}
+		slices.Sort(conns)
+		switch n := len(slices.Compact(conns)); n {
+		case 1:
+			shared++
+		case r.attempts():
+			alone++
+		}
+	}
+	seen := fmt.Sprintf("in %d of %d runs one connection carried all attempts", shared, len(runs))
+	switch {
+	case 4*shared > 3*len(runs):
+		return outcome{Pass, seen, nil}
+	case 4*alone > 3*len(runs):
+		return outcome{Fail, fmt.Sprintf("in %d of %d runs each attempt opened a connection", alone, len(runs)), nil}
+	default:
+		return outcome{Inconclusive, seen, nil}
+	}
+}
