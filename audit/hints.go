@@ -47,8 +47,11 @@ var hintRules = []rule{
 		"seconds taken for milliseconds or nanoseconds, or a zero taken for a wait, turn a plea for time into its opposite",
 		"RFC 9110 §10.2.3",
 		"wait for the longer one: what the server asks or the client's own backoff"},
-		[]string{"503", "wait-seconds", "wait-date", "wait-both", "wait-past", "wait-zero", "wait-unreadable", "wait-overflow"}, notFaster},
+		append([]string{"503"}, hinted...), notFaster},
 }
+
+// hinted are the scenarios with the header in which a client may come back.
+var hinted = []string{"wait-seconds", "wait-429", "wait-date", "wait-both", "wait-past", "wait-zero", "wait-unreadable", "wait-overflow"}
 
 // Timers may fire a moment early by another clock: Node's by a millisecond.
 const early = 20 * time.Millisecond
@@ -134,22 +137,23 @@ func stopsWhenAskedTooMuch(o *observed) outcome {
 	return outcome{Pass, "asked for a day, it stops", timelines(runs)}
 }
 
+// notFaster asks of each scenario whether all its first waits are shorter than all those without the header: for waits drawn alike the odds
+// against it are a million to one. A fifth is left for what the machine adds here and there.
 func notFaster(o *observed) outcome {
 	without := gapsAt(o.of("503"), 0)
 	if len(without) == 0 {
 		return noRetry
 	}
 	least := slices.Min(without)
-	seen := fmt.Sprintf("without the header it waited for %s or more", short(least))
-	for _, name := range []string{"wait-seconds", "wait-date", "wait-both", "wait-past", "wait-zero", "wait-unreadable", "wait-overflow"} {
+	seen := fmt.Sprintf("without the header its first wait was %s or longer", short(least))
+	if quantile(without, 0.75) < hammering {
+		return outcome{NotApplicable, seen + ": it waits for nothing, and cannot be faster", nil}
+	}
+	for _, name := range hinted {
 		with := gapsAt(o.of(name), 0)
-		// Several waits, all of them shorter than half of the shortest of many.
-		if len(with) > 1 && least > hammering && slices.Max(with) < least/2 {
-			return outcome{Fail, fmt.Sprintf("%s; in %s, with it, for %s or less", seen, name, short(slices.Max(with))), timelines(o.of(name))}
+		if len(with) == hintedRuns && slices.Max(with) < least/5*4 {
+			return outcome{Fail, fmt.Sprintf("%s; in %s it was %s or shorter", seen, name, short(slices.Max(with))), timelines(o.of(name))}
 		}
 	}
-	if least <= hammering {
-		return outcome{Inconclusive, seen + ": to be faster is impossible", nil}
-	}
-	return outcome{Pass, seen + ", with it no less", nil}
+	return outcome{Pass, seen + ", and with it no shorter", nil}
 }
