@@ -42,24 +42,22 @@ var limitRules = []rule{
 
 var finalStatuses = []string{"400", "401", "403", "404", "409", "422", "501"}
 
-// A client that sends more than that within the patience and goes on has no limit worth the name.
+// More attempts than that are no limit worth the name, whatever ends them.
 const unbounded = 20
 
 func givesUp(o *observed) outcome {
 	runs := o.of("503")
 	r := most(runs)
-	seen := fmt.Sprintf("%d attempts at most", r.attempts())
-	for _, r := range runs {
-		if !r.cut {
-			continue
-		}
-		seen := fmt.Sprintf("%d attempts in %s, and it had not given up", r.attempts(), short(r.over))
-		if r.attempts() > unbounded {
-			return outcome{Fail, seen, timelines([]*run{r})}
-		}
-		return outcome{Inconclusive, seen + ": more patience may tell", timelines([]*run{r})}
+	if r.attempts() > unbounded {
+		return outcome{Fail, fmt.Sprintf("%d attempts in %s", r.attempts(), short(r.over)), timelines([]*run{r})}
 	}
-	return outcome{Pass, seen, timelines([]*run{r})}
+	for _, r := range runs {
+		if r.cut {
+			return outcome{Inconclusive, fmt.Sprintf("%s in %s, and it had not given up: more patience may tell",
+				plural(r.attempts(), "attempt"), short(r.over)), timelines([]*run{r})}
+		}
+	}
+	return outcome{Pass, plural(r.attempts(), "attempt") + " at most", timelines([]*run{r})}
 }
 
 func timesOut(name, what string) func(*observed) outcome {

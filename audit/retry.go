@@ -103,27 +103,26 @@ func jitters(o *observed) outcome {
 	if len(retried(runs)) == 0 {
 		return noRetry
 	}
-	var worst spread
-	out := outcome{verdict: Fail}
+	// One wait that differs is enough; where none does, the longest says it best, since the machine adds the same to all.
+	var best spread
+	var verdict Verdict
 	for n := range len(most(runs).gaps()) {
 		s := spreadOf(gapsAt(runs, n))
 		if n > 0 && 2*s.n <= len(runs) {
 			break
 		}
-		v := o.told(s)
-		if n == 0 || v == Pass || v == Inconclusive && out.verdict == Fail {
-			worst, out.verdict = s, v
+		if v := o.told(s); v == Pass || s.mean > best.mean || n == 0 {
+			best, verdict = s, v
 		}
-		if v == Pass {
+		if verdict == Pass {
 			break
 		}
 	}
-	out.seen = worst.String()
-	if out.verdict == Fail && worst.median <= windowLeast {
-		out.seen = "it tries again at once, always"
+	seen := best.String()
+	if verdict == Fail && best.mean <= windowLeast {
+		seen = "it tries again at once, always"
 	}
-	out.evidence = timelines(runs)
-	return out
+	return outcome{verdict, seen, timelines(runs)}
 }
 
 // told judges a spread on this machine: nothing is said of waits where the machine disturbs too many.
@@ -136,7 +135,7 @@ func (o *observed) told(s spread) Verdict {
 }
 
 func (s spread) String() string {
-	return fmt.Sprintf("of %d waits around %s, %d lie within %s of each other", s.n, short(s.median), s.densest, short(s.window))
+	return fmt.Sprintf("of %d waits around %s, %d lie within %s of each other", s.n, short(s.mean), s.densest, short(s.window))
 }
 
 func jittersAtCap(o *observed) outcome {
@@ -156,15 +155,17 @@ func jittersAtCap(o *observed) outcome {
 	if last < 1 {
 		return outcome{NotApplicable, "it tried again too seldom to reach a cap", timelines(runs)}
 	}
-	// At a cap the longest waits stay what they were.
-	before, at := quantile(waits[last-1], high), quantile(waits[last], high)
-	if float64(at) > 1.25*float64(before) {
+	// At a cap the longest waits stay what they were. To take a small step for a cap does no harm: what is judged is the spread.
+	var before time.Duration
+	for _, gaps := range waits[:last] {
+		before = max(before, quantile(gaps, 0.9))
+	}
+	if at := quantile(waits[last], 0.9); float64(at) > 1.5*float64(before) {
 		return outcome{NotApplicable, fmt.Sprintf("no cap seen: its waits still grew at the last retry, from %s to %s", short(before), short(at)),
 			timelines(runs)}
 	}
 	s := spreadOf(waits[last])
-	out := outcome{o.told(s), fmt.Sprintf("retry %d: %s", last+1, s), timelines(runs)}
-	return out
+	return outcome{o.told(s), fmt.Sprintf("retry %d: %s", last+1, s), timelines(runs)}
 }
 
 func amplifies(o *observed) outcome {

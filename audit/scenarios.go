@@ -23,6 +23,9 @@ const (
 	post = "POST"
 )
 
+// A date has whole seconds, and is asked for from the second in which the answer is given: date+4s is three seconds ahead, or up to
+// four.
+
 // hintedRuns is how often a scenario runs in which a single wait drawn short would prove nothing.
 const hintedRuns = 6
 
@@ -36,10 +39,10 @@ var scenarios = []scenario{
 
 	{name: "wait-day", method: get, script: "429 retry-after=86400", runs: 2},
 	{name: "wait-overflow", method: get, script: "503 retry-after=99999999999999999999", runs: hintedRuns},
-	{name: "wait-date", method: get, script: "503 retry-after=date+3s", runs: hintedRuns},
+	{name: "wait-date", method: get, script: "503 retry-after=date+4s", runs: hintedRuns},
 	{name: "wait-seconds", method: get, script: "503 retry-after=3", runs: hintedRuns},
 	{name: "wait-429", method: get, script: "429 retry-after=3", runs: hintedRuns},
-	{name: "wait-both", method: get, script: "503 retry-after=2 retry-after=date+4s", runs: hintedRuns},
+	{name: "wait-both", method: get, script: "503 retry-after=2 retry-after=date+5s", runs: hintedRuns},
 	{name: "wait-past", method: get, script: "503 retry-after=date-48h", runs: hintedRuns},
 	{name: "wait-zero", method: get, script: "503 retry-after=0", runs: hintedRuns},
 	{name: "wait-unreadable", method: get, script: "503 retry-after=soon", runs: hintedRuns},

@@ -11,7 +11,7 @@ import (
 const alpha = 1e-6
 
 const (
-	// Gaps within a window this wide, as a share of their median, are taken to be the same wait: what the machine adds is
+	// Waits within a window this wide, as a share of their mean, are taken to be the same wait: what the machine adds is
 	// less than that, but for the disturbed.
 	windowShare = 0.05
 	windowLeast = 5 * time.Millisecond
@@ -20,15 +20,14 @@ const (
 	// this share.
 	disturbedShare = 1.0 / 8
 
-	// The least spread that deserves the name of jitter, as a share of the median wait: so narrow a range still takes a fifth of the
-	// height off a peak only four windows wide.
+	// The least spread that deserves the name of jitter, as a share of the mean wait.
 	leastSpread = 0.2
 )
 
 // A spread says how many of the waits of many runs fall together.
 type spread struct {
-	n       int           // waits
-	median  time.Duration //
+	n       int // waits
+	mean    time.Duration
 	window  time.Duration // the width of what counts as the same
 	densest int           // waits in the fullest window
 	values  int           // waits in the three fullest windows of a fifth that width
@@ -40,8 +39,10 @@ func spreadOf(waits []time.Duration) spread {
 	if s.n == 0 {
 		return s
 	}
-	s.median = sorted[s.n/2]
-	s.window = max(time.Duration(windowShare*float64(s.median)), windowLeast)
+	for _, w := range sorted {
+		s.mean += w / time.Duration(s.n)
+	}
+	s.window = max(time.Duration(windowShare*float64(s.mean)), windowLeast)
 	s.densest, _ = fullest(sorted, s.window)
 	rest := sorted
 	for range 3 {
@@ -70,14 +71,17 @@ func fullest(sorted []time.Duration, width time.Duration) (count, at int) {
 }
 
 // verdict judges the spread. Pass: were the waits all the same, with a share of disturbedShare disturbed at most, fewer would fall out
-// of the fullest window. Fail: were they spread evenly over leastSpread of their median or more, fewer would fall into it, or
+// of the fullest window. Fail: were they spread evenly over leastSpread of their mean or more, fewer would fall into it, or
 // into three narrow ones.
 func (s spread) verdict() Verdict {
-	reach := leastSpread * float64(s.median)
-	within := func(width time.Duration) float64 { return min(float64(width)/reach, 1) }
-	if s.n > 0 && s.median <= windowLeast {
+	if s.n == 0 {
+		return Inconclusive
+	}
+	if s.mean <= windowLeast {
 		return Fail // at once, all of them
 	}
+	reach := leastSpread * float64(s.mean)
+	within := func(width time.Duration) float64 { return min(float64(width)/reach, 1) }
 	// The fullest of all windows begins at one of the waits: n to choose from; of three windows fewer than n³/6.
 	n := float64(s.n)
 	if n*atLeast(s.densest-1, s.n-1, within(s.window)) <= alpha {

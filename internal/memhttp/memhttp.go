@@ -10,6 +10,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -57,7 +58,7 @@ func (l *Listener) Transport() *http.Transport {
 func (l *Listener) Accept() (net.Conn, error) {
 	select {
 	case c := <-l.pending:
-		l.opened.Add(1)
+		c.(*conn).number = l.opened.Add(1)
 		l.open.Add(1)
 		return c, nil
 	case <-l.closed:
@@ -87,9 +88,18 @@ func (addr) String() string  { return "memory" }
 
 type conn struct {
 	net.Conn
-	once sync.Once
-	open *atomic.Int64
+	number int64 // of the connection, from one
+	once   sync.Once
+	open   *atomic.Int64
 }
+
+// RemoteAddr differs from connection to connection, as that of a client on a network does.
+func (c *conn) RemoteAddr() net.Addr { return client(c.number) }
+
+type client int64
+
+func (client) Network() string  { return "memory" }
+func (c client) String() string { return fmt.Sprintf("client:%d", int64(c)) }
 
 func (c *conn) Close() error {
 	c.once.Do(func() { c.open.Add(-1) })
