@@ -16,6 +16,9 @@ type observed struct {
 	disturbed func(time.Duration) float64 // the share of this machine's sleeps that were later than that
 }
 
+// noisy reports whether this machine adds more than d too often for a wait to be told from one that is so much longer.
+func (o *observed) noisy(d time.Duration) bool { return o.disturbed(d) > disturbedShare }
+
 // of returns the runs of the scenarios in which at least one request came.
 func (o *observed) of(names ...string) (runs []*run) {
 	for _, name := range names {

@@ -56,13 +56,20 @@ func loopback() (*places, error) {
 // A server is the fault server of one audit.
 type server struct {
 	*places
-	faults  *flaky.Handler
-	mu      sync.Mutex
-	given   map[string]string // run: the key that it was given
-	took    map[string]bool   // run: its client sent that key
-	arrived map[string]func() // run: called at its first request
-	http    []*http.Server
-	served  sync.WaitGroup
+	faults *flaky.Handler
+	mu     sync.Mutex
+	runs   map[string]*guest
+	http   []*http.Server
+	served sync.WaitGroup
+}
+
+// A guest is the client of one run, as the server knows it.
+type guest struct {
+	key     string // that it was given
+	tookKey bool   // and that it sent
+	left    int    // requests that it may send
+	arrived func() // called at its first request
+	enough  func() // called when it sent too many
 }
 
 func serve(p *places) (*server, error) {
@@ -74,7 +81,7 @@ func serve(p *places) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{places: p, faults: faults, given: map[string]string{}, took: map[string]bool{}, arrived: map[string]func(){}}
+	s := &server{places: p, faults: faults, runs: map[string]*guest{}}
 	s.listen(p.main)
 	if p.other != nil {
 		s.listen(p.other)
@@ -96,35 +103,38 @@ func (s *server) stop() {
 	s.served.Wait()
 }
 
-// expect gets ready for a run: the script that answers it, the key that its client gets, and whom to tell of its first request.
-func (s *server) expect(run, script, key string, arrived func()) error {
+// expect gets ready for a run: the script that answers it, and its client.
+func (s *server) expect(run, script string, g *guest) error {
 	s.mu.Lock()
-	s.given[run], s.arrived[run] = key, arrived
+	s.runs[run] = g
 	s.mu.Unlock()
 	return s.faults.Run(run, script)
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if run := runOf(r); run != "" {
-		s.mu.Lock()
-		arrived := s.arrived[run]
-		delete(s.arrived, run)
-		if key := s.given[run]; key != "" && r.Header.Get("Idempotency-Key") == key {
-			s.took[run] = true
-		}
-		s.mu.Unlock()
-		if arrived != nil {
-			arrived()
-		}
+	s.mu.Lock()
+	g := s.runs[runOf(r)]
+	enough := false
+	if g != nil {
+		g.left--
+		enough = g.left == 0
+		g.tookKey = g.tookKey || g.key != "" && r.Header.Get("Idempotency-Key") == g.key
+	}
+	s.mu.Unlock()
+	if g != nil {
+		g.arrived()
+	}
+	if enough {
+		g.enough()
 	}
 	s.faults.ServeHTTP(w, r)
 }
 
 // tookKey reports whether the client of a run sent the key that it was given.
-func (s *server) tookKey(run string) bool {
+func (s *server) tookKey(g *guest) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.took[run]
+	return g.tookKey
 }
 
 // counted counts the connections of a listener.

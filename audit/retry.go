@@ -79,6 +79,8 @@ func grows(o *observed) outcome {
 	switch ratio := float64(to) / float64(max(from, 1)); {
 	case to <= windowLeast:
 		return outcome{Fail, "it tries again at once: " + seen, evidence}
+	case o.noisy(to / 4):
+		return outcome{Inconclusive, seen + ", on a machine too busy to tell", evidence}
 	case ratio >= 1.3:
 		return outcome{Pass, seen, evidence}
 	case ratio <= 1.15:
@@ -128,7 +130,7 @@ func jitters(o *observed) outcome {
 // told judges a spread on this machine: nothing is said of waits where the machine disturbs too many.
 func (o *observed) told(s spread) Verdict {
 	v := s.verdict()
-	if v == Pass && o.disturbed(s.window) > disturbedShare {
+	if v == Pass && o.noisy(s.window) {
 		return Inconclusive
 	}
 	return v

@@ -117,6 +117,9 @@ func (s *session) runAll(ctx context.Context, list []*scenario) (*observed, erro
 	return o, nil
 }
 
+// tooMany requests of one call end its run: there is nothing more to learn, and they keep the machine from the others.
+const tooMany = 10 * unbounded
+
 // do runs the client once.
 func (s *session) do(ctx context.Context, sc *scenario) *run {
 	id := sc.name + "-" + strings.ToLower(rand.Text()[:10])
@@ -130,33 +133,33 @@ func (s *session) do(ctx context.Context, sc *scenario) *run {
 		}
 		script = fmt.Sprintf(script, s.server.otherURL+"/~"+id+"-away/landed")
 		if r.err = s.server.faults.Run(id+"-away", "200"); r.err != nil {
+			s.pass()
 			return r
 		}
 	}
-	pass := sync.OnceFunc(s.pass)
-	if r.err = s.server.expect(id, script, r.call.Key, pass); r.err != nil {
-		pass()
-		return r
-	}
 	if sc.many && s.calls() == 0 {
-		pass()
+		s.pass()
 		r.err = errors.ErrUnsupported
 		return r
 	}
-	r.began = time.Now()
 	// A timeout of just the patience is one that it has patience for.
 	runCtx, cancel := context.WithTimeout(ctx, s.patience()+s.patience()/10)
 	defer cancel()
+	g := &guest{key: r.call.Key, left: tooMany * r.call.Calls, arrived: sync.OnceFunc(s.pass), enough: cancel}
+	defer g.arrived()
+	if r.err = s.server.expect(id, script, g); r.err != nil {
+		return r
+	}
+	r.began = time.Now()
 	r.err = s.Client(runCtx, r.call)
 	r.cut = runCtx.Err() != nil
-	pass()
 	r.arrivals = s.server.faults.Arrivals(id)
 	if len(r.arrivals) > 0 { // to start a program is no part of its call
 		r.began = r.arrivals[0].Time
 	}
 	r.over = time.Since(r.began)
 	r.away = s.server.faults.Arrivals(id + "-away")
-	r.tookKey = s.server.tookKey(id)
+	r.tookKey = s.server.tookKey(g)
 	if sc.tls {
 		r.dials = int(s.server.handshake.Load())
 	}
