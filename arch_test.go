@@ -25,6 +25,7 @@ var arrows = map[string][]string{
 	"idempotency/redisstore": {"idempotency"},
 	"riphttp":                {".", "deadline"},
 	"chain":                  {"."},
+	"audit":                  {"flaky"},
 	"ripgrpc":                {"."},
 	"ripotel":                {"."},
 	"flaky":                  nil,

@@ -79,17 +79,17 @@ type Audit struct {
 
 // A Report is what an audit found.
 type Report struct {
-	Client   string        `json:"client,omitempty"`
-	Started  time.Time     `json:"started"`
-	Elapsed  time.Duration `json:"-"`
-	Slowest  time.Duration `json:"-"` // the longest run
-	Findings []Finding     `json:"rules"`
+	Client   string        `json:"client,omitempty"` // its Name
+	Started  time.Time     `json:"started"`          // when the audit began
+	Elapsed  time.Duration `json:"-"`                // what the audit took
+	Slowest  time.Duration `json:"-"`                // what its longest run took
+	Findings []Finding     `json:"rules"`            // one for each rule, in the order of Rules
 }
 
 // A Finding is what an audit says of one rule.
 type Finding struct {
 	Rule
-	Verdict  Verdict  `json:"verdict"`
+	Verdict  Verdict  `json:"verdict"`            // whether the client keeps to it
 	Seen     string   `json:"seen"`               // what decided it, in a sentence
 	Evidence []string `json:"evidence,omitempty"` // the requests: times, headers, hashes
 }

@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// A subject is a client to audit. Without a fault it keeps to every rule; its fault is the id of the one that it breaks.
+// A subject is a client to audit. Without a fault it keeps to every rule; its fault is the id of the one that it breaks, with a
+// slash and a word behind it where there is more than one way to.
 type subject struct {
 	memory *memory
 	fault  string
@@ -84,7 +85,7 @@ type process struct {
 
 // operation is a call with its attempts.
 func (p *process) operation(ctx context.Context) error {
-	if p.fault != "timeout-"+p.scenario() {
+	if p.fault != "timeout-"+p.scenario() && p.fault != "retry-after-huge/sleeps" {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, subjectTotal)
 		defer cancel()
@@ -108,7 +109,7 @@ func (p *process) operation(ctx context.Context) error {
 			return errors.New("gave up")
 		}
 		wait := p.wait(attempt, answer)
-		if wait > subjectMaxWait && p.fault != "bounded-attempts" {
+		if wait > subjectMaxWait && p.fault != "retry-after-huge/sleeps" {
 			return errors.New("asked for too long a wait")
 		}
 		select {
@@ -131,7 +132,7 @@ func (p *process) again(attempt int, err error, answer *http.Response) bool {
 		return false
 	case err != nil && strings.Contains(err.Error(), "certificate"):
 		return p.fault == "tls-final" && attempt < 3
-	case p.call.Method == post && p.call.Key == "" && p.fault != p.scenarioRule() && p.fault != "body-whole":
+	case p.call.Method == post && p.call.Key == "" && p.fault != p.scenarioRule() && !strings.HasPrefix(p.fault, "body-whole"):
 		return false
 	case p.fault == "retries-"+p.scenario():
 		return false
@@ -157,7 +158,8 @@ func (p *process) transient(answer *http.Response) bool {
 	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
 		return true
 	default:
-		return answer.StatusCode == http.StatusNotFound && p.fault == "final-status"
+		return answer.StatusCode == http.StatusNotFound && p.fault == "final-status" ||
+			answer.StatusCode == http.StatusNotImplemented && p.fault == "final-status/501"
 	}
 }
 
@@ -171,6 +173,8 @@ func (p *process) wait(attempt int, answer *http.Response) time.Duration {
 	switch {
 	case p.fault == "jitter":
 		own = limit
+	case p.fault == "jitter/whole seconds":
+		own = time.Duration(1+3*p.uniform()) * time.Second
 	case p.fault == "jitter-at-cap":
 		own = min(limit/2+time.Duration(p.uniform()*float64(limit)), subjectCap/2)
 	case p.fault == "bounded-attempts":
@@ -188,9 +192,14 @@ func (p *process) asked(answer *http.Response, own time.Duration) time.Duration 
 	values := answer.Header.Values("Retry-After")
 	wait := own
 	for _, value := range values {
+		if p.fault == "retry-after-huge/overflows" && len(value) > 10 {
+			return 0
+		}
 		if seconds, err := strconv.ParseUint(value, 10, 64); err == nil {
 			asked := time.Duration(min(seconds, 1e9)) * time.Second
 			switch p.fault {
+			case "retry-after-seconds/as milliseconds":
+				asked /= 1000
 			case "retry-after-seconds":
 				asked /= 2
 			case "retry-after-not-faster":
@@ -245,6 +254,9 @@ func (p *process) send(ctx context.Context, attempt int, key string) (*http.Resp
 		if p.fault != "redirect-secrets" && next.URL.Host != via[0].URL.Host {
 			next.Header.Del("Idempotency-Key")
 		}
+		if p.fault == "redirect-secrets/credentials" && p.call.Token != "" {
+			next.Header.Set("Authorization", "Bearer "+p.call.Token)
+		}
 		return nil
 	}}
 	resp, err := client.Do(req)
@@ -252,6 +264,9 @@ func (p *process) send(ctx context.Context, attempt int, key string) (*http.Resp
 		return nil, err
 	}
 	defer resp.Body.Close()
+	if p.fault == "connections-reused/unread" {
+		return resp, nil
+	}
 	_, err = io.Copy(io.Discard, resp.Body)
 	return resp, err
 }
@@ -260,8 +275,13 @@ func (p *process) request(ctx context.Context, attempt int, key string) (*http.R
 	var body io.Reader
 	if p.call.Method == post {
 		text := p.call.Body
-		if p.fault == "body-whole" && attempt > 1 {
+		switch {
+		case p.fault == "body-whole" && attempt > 1:
 			text = ""
+		case p.fault == "body-whole/the rest" && attempt > 1:
+			text = text[len(text)/2:]
+		case p.fault == "key-same/another body":
+			text += strconv.Itoa(attempt)
 		}
 		body = strings.NewReader(text)
 	}
@@ -269,8 +289,11 @@ func (p *process) request(ctx context.Context, attempt int, key string) (*http.R
 	if err != nil {
 		return nil, err
 	}
-	if p.fault == "key-same" && key != "" {
+	switch {
+	case p.fault == "key-same" && key != "":
 		key = rand.Text()
+	case p.fault == "key-same/lost" && attempt > 1:
+		key = ""
 	}
 	if key != "" {
 		req.Header.Set("Idempotency-Key", key)
@@ -280,13 +303,22 @@ func (p *process) request(ctx context.Context, attempt int, key string) (*http.R
 	}
 	deadline, _ := ctx.Deadline()
 	left := time.Until(deadline)
-	if p.fault == "deadline-shrinks" {
+	switch p.fault {
+	case "deadline-shrinks":
 		left = time.Minute
+	case "deadline-shrinks/grows":
+		left = min(left, time.Duration(attempt)*time.Second)
 	}
 	req.Header.Set("X-Request-Timeout-Ms", strconv.FormatInt(left.Milliseconds(), 10))
-	if p.fault == "attempt-header" {
-		attempt = 1
+	switch p.fault {
+	case "attempt-header":
+		req.Header.Set("X-Request-Attempt", "1")
+	case "attempt-header/piles up":
+		for n := range attempt {
+			req.Header.Add("X-Request-Attempt", strconv.Itoa(n+1))
+		}
+	default:
+		req.Header.Set("X-Request-Attempt", strconv.Itoa(attempt))
 	}
-	req.Header.Set("X-Request-Attempt", strconv.Itoa(attempt))
 	return req, nil
 }

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -136,7 +137,11 @@ func stopsWhenAskedTooMuch(o *observed) outcome {
 	if len(retried(o.of("wait-seconds", "wait-429", "503"))) == 0 && len(retried(overflow)) == 0 {
 		return noRetry
 	}
-	return outcome{Pass, "asked for a day, it stops", timelines(runs)}
+	seen := "asked for a day, it stops"
+	if longest := slices.MaxFunc(day, func(a, b *run) int { return cmp.Compare(a.over, b.over) }).over; longest > o.patience/10 {
+		seen = fmt.Sprintf("asked for a day, it waits, and gives up after %s", short(longest))
+	}
+	return outcome{Pass, seen, timelines(runs)}
 }
 
 // notFaster asks of each scenario whether all its first waits are shorter than all those without the header: for waits drawn alike the odds

@@ -64,13 +64,15 @@ const high = 0.8
 
 func grows(o *observed) outcome {
 	runs := o.of("503")
-	first, last := gapsAt(runs, 0), lastGaps(runs)
+	waits := commonGaps(runs)
 	switch {
-	case len(retried(runs)) == 0:
+	case len(waits) == 0:
 		return noRetry
-	case len(gapsAt(runs, 1)) == 0:
+	case len(waits) == 1:
 		return outcome{NotApplicable, "it tried again once: one wait cannot grow", timelines(runs)}
-	case len(first) < 8 || len(last) < 8:
+	}
+	first, last := waits[0], waits[len(waits)-1]
+	if len(last) < 8 {
 		return outcome{Inconclusive, "too few runs tried again twice", timelines(runs)}
 	}
 	from, to := quantile(first, high), quantile(last, high)
@@ -90,14 +92,16 @@ func grows(o *observed) outcome {
 	}
 }
 
-// lastGaps returns the last gap that most runs have.
-func lastGaps(runs []*run) []time.Duration {
-	for n := len(most(runs).gaps()) - 1; n > 0; n-- {
-		if gaps := gapsAt(runs, n); 2*len(gaps) > len(runs) {
-			return gaps
+// commonGaps returns the gaps before each retry that most runs made, and those before the first one in any case.
+func commonGaps(runs []*run) (waits [][]time.Duration) {
+	for n := range len(most(runs).gaps()) {
+		gaps := gapsAt(runs, n)
+		if n > 0 && 2*len(gaps) <= len(runs) {
+			break
 		}
+		waits = append(waits, gaps)
 	}
-	return nil
+	return waits
 }
 
 func jitters(o *observed) outcome {
@@ -108,12 +112,11 @@ func jitters(o *observed) outcome {
 	// One wait that differs is enough; where none does, the longest says it best, since the machine adds the same to all.
 	var best spread
 	var verdict Verdict
-	for n := range len(most(runs).gaps()) {
-		s := spreadOf(gapsAt(runs, n))
-		if n > 0 && 2*s.n <= len(runs) {
-			break
-		}
-		if v := o.told(s); v == Pass || s.mean > best.mean || n == 0 {
+	waits := commonGaps(runs)
+	for n, gaps := range waits {
+		s := spreadOf(gaps)
+		// Each is one more chance to pass by luck.
+		if v := o.told(s, alpha/float64(len(waits))); v == Pass || s.mean > best.mean || n == 0 {
 			best, verdict = s, v
 		}
 		if verdict == Pass {
@@ -128,8 +131,8 @@ func jitters(o *observed) outcome {
 }
 
 // told judges a spread on this machine: nothing is said of waits where the machine disturbs too many.
-func (o *observed) told(s spread) Verdict {
-	v := s.verdict()
+func (o *observed) told(s spread, level float64) Verdict {
+	v := s.verdict(level)
 	if v == Pass && o.noisy(s.window) {
 		return Inconclusive
 	}
@@ -145,14 +148,7 @@ func jittersAtCap(o *observed) outcome {
 	if len(retried(runs)) == 0 {
 		return noRetry
 	}
-	var waits [][]time.Duration // of each retry that most runs made
-	for n := range len(most(runs).gaps()) {
-		gaps := gapsAt(runs, n)
-		if 2*len(gaps) <= len(runs) {
-			break
-		}
-		waits = append(waits, gaps)
-	}
+	waits := commonGaps(runs)
 	last := len(waits) - 1
 	if last < 1 {
 		return outcome{NotApplicable, "it tried again too seldom to reach a cap", timelines(runs)}
@@ -167,7 +163,7 @@ func jittersAtCap(o *observed) outcome {
 			timelines(runs)}
 	}
 	s := spreadOf(waits[last])
-	return outcome{o.told(s), fmt.Sprintf("retry %d: %s", last+1, s), timelines(runs)}
+	return outcome{o.told(s, alpha), fmt.Sprintf("retry %d: %s", last+1, s), timelines(runs)}
 }
 
 func amplifies(o *observed) outcome {

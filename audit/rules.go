@@ -8,7 +8,7 @@ import (
 
 // A Rule is what a client is to keep to.
 type Rule struct {
-	ID     string `json:"id"`
+	ID     string `json:"id"`     // by which it is named in an Audit
 	Title  string `json:"title"`  // what a client does that keeps to it
 	Why    string `json:"why"`    // what happens otherwise
 	Source string `json:"source"` // where the rule comes from

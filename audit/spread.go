@@ -70,10 +70,10 @@ func fullest(sorted []time.Duration, width time.Duration) (count, at int) {
 	return count, at
 }
 
-// verdict judges the spread. Pass: were the waits all the same, with a share of disturbedShare disturbed at most, fewer would fall out
+// verdict judges the spread at a level. Pass: were the waits all the same, with a share of disturbedShare disturbed at most, fewer would fall out
 // of the fullest window. Fail: were they spread evenly over leastSpread of their mean or more, fewer would fall into it, or
 // into three narrow ones.
-func (s spread) verdict() Verdict {
+func (s spread) verdict(level float64) Verdict {
 	if s.n == 0 {
 		return Inconclusive
 	}
@@ -84,13 +84,13 @@ func (s spread) verdict() Verdict {
 	within := func(width time.Duration) float64 { return min(float64(width)/reach, 1) }
 	// The fullest of all windows begins at one of the waits: n to choose from; of three windows fewer than n³/6.
 	n := float64(s.n)
-	if n*atLeast(s.densest-1, s.n-1, within(s.window)) <= alpha {
+	if n*atLeast(s.densest-1, s.n-1, within(s.window)) <= level {
 		return Fail
 	}
-	if n*n*n/6*atLeast(s.values-3, s.n-3, 3*within(s.narrow())) <= alpha {
+	if n*n*n/6*atLeast(s.values-3, s.n-3, 3*within(s.narrow())) <= level {
 		return Fail
 	}
-	if atLeast(s.n-s.densest, s.n, disturbedShare) <= alpha {
+	if atLeast(s.n-s.densest, s.n, disturbedShare) <= level {
 		return Pass
 	}
 	return Inconclusive

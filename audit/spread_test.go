@@ -58,7 +58,7 @@ func TestSpreadTellsJitterFromNone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			count := map[Verdict]int{}
 			for seed := range uint64(seeds) {
-				count[spreadOf(draw(seed, tt.draw)).verdict()]++
+				count[spreadOf(draw(seed, tt.draw)).verdict(alpha)]++
 			}
 			if tt.always != "" && count[tt.always] != seeds {
 				t.Errorf("verdicts of %d draws: %v, want %s always", seeds, count, tt.always)
@@ -76,7 +76,7 @@ func TestTheLevelOfTheSpreadTestIsKept(t *testing.T) {
 		wrong := 0.0
 		for out := range n + 1 { // waits out of the fullest window, when only the disturbed fall out of it
 			s := spread{n: n, mean: time.Second, window: 50 * time.Millisecond, densest: n - out, values: 0}
-			if s.verdict() == Pass {
+			if s.verdict(alpha) == Pass {
 				wrong += exactly(out, n, disturbedShare)
 			}
 		}
@@ -88,7 +88,7 @@ func TestTheLevelOfTheSpreadTestIsKept(t *testing.T) {
 
 func TestThirtyTwoRunsAreEnoughToTell(t *testing.T) {
 	verdict := func(densest int) Verdict {
-		return spread{n: spreadRuns, mean: time.Second, window: 50 * time.Millisecond, densest: densest, values: 0}.verdict()
+		return spread{n: spreadRuns, mean: time.Second, window: 50 * time.Millisecond, densest: densest, values: 0}.verdict(alpha)
 	}
 	if got := verdict(16); got != Pass {
 		t.Errorf("16 of 32 waits together: %s, want pass", got)
@@ -104,7 +104,7 @@ func TestThirtyTwoRunsAreEnoughToTell(t *testing.T) {
 func TestFewWaitsTellNothing(t *testing.T) {
 	for n := range 6 {
 		waits := draw(1, func(r *rand.Rand) time.Duration { return between(r, 0, time.Second) })[:n]
-		if got := spreadOf(waits).verdict(); got != Inconclusive {
+		if got := spreadOf(waits).verdict(alpha); got != Inconclusive {
 			t.Errorf("%d waits: %s, want inconclusive", n, got)
 		}
 	}
