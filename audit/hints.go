@@ -13,42 +13,42 @@ var hintRules = []rule{
 		"the server says when it can answer: whoever comes earlier is refused again and keeps it busy",
 		"RFC 9110 §10.2.3",
 		"wait for at least as long as asked, and add jitter on top"},
-		[]string{"wait-seconds", "wait-429"}, noEarlier(3*time.Second, 3*time.Second, "", "wait-seconds", "wait-429")},
+		[]string{"wait-seconds", "wait-429"}, []string{"503"}, noEarlier(3*time.Second, 3*time.Second, "", "wait-seconds", "wait-429")},
 	{Rule{"retry-after-date", "no attempt comes before the date in Retry-After",
 		"a parser for numbers reads a date as zero, and the client comes back at once",
 		"RFC 9110 §10.2.3, §5.6.7",
 		"read all three forms of an HTTP-date too"},
-		[]string{"wait-date"}, noEarlier(3*time.Second, 2*time.Second, "HTTP-dates have whole seconds", "wait-date")},
+		[]string{"wait-date"}, []string{"503"}, noEarlier(3*time.Second, 2*time.Second, "HTTP-dates have whole seconds", "wait-date")},
 	{Rule{"retry-after-both", "seconds and a date in two lines are no reason to come earlier than both",
 		"proxies add a Retry-After of their own; a client that trips over two comes back at once",
 		"RFC 9110 §5.3, §10.2.3",
 		"take the longest wait of those that can be read"},
-		[]string{"wait-both"}, noEarlier(4*time.Second, 2*time.Second, "the longer one is safer, the RFC leaves the choice open", "wait-both")},
+		[]string{"wait-both"}, []string{"503"}, noEarlier(4*time.Second, 2*time.Second, "the longer one is safer, the RFC leaves the choice open", "wait-both")},
 	{Rule{"retry-after-past", "a date in the past does not make it hammer",
 		"a stale or cached answer makes every client come back at once, again and again",
 		"RFC 9110 §10.2.3",
 		"fall back to the client's own backoff"},
-		[]string{"wait-past"}, doesNotHammer("wait-past")},
+		[]string{"wait-past"}, []string{"503"}, doesNotHammer("wait-past")},
 	{Rule{"retry-after-zero", "Retry-After: 0 does not make it hammer",
 		"zero means that the server sets no minimum, not that it wants the request in a loop",
 		"RFC 9110 §10.2.3",
 		"keep the client's own backoff as the least wait"},
-		[]string{"wait-zero"}, doesNotHammer("wait-zero")},
+		[]string{"wait-zero"}, []string{"503"}, doesNotHammer("wait-zero")},
 	{Rule{"retry-after-unreadable", "a Retry-After that cannot be read does not make it hammer",
 		"what does not parse becomes zero, and zero a loop",
 		"RFC 9110 §10.2.3",
 		"treat what does not parse as absent"},
-		[]string{"wait-unreadable"}, doesNotHammer("wait-unreadable")},
+		[]string{"wait-unreadable"}, []string{"503"}, doesNotHammer("wait-unreadable")},
 	{Rule{"retry-after-huge", "it comes back neither early nor after a day when asked to wait for a day",
 		"capped, the wait is broken; obeyed, the caller sleeps for a day; as a number too large it overflows and is a wait of nothing",
 		"RFC 9110 §10.2.3",
 		"above a limit stop at once, and tell the caller how long the server asked for"},
-		[]string{"wait-day", "wait-overflow"}, stopsWhenAskedTooMuch},
+		[]string{"wait-day"}, []string{"wait-overflow", "wait-seconds", "503"}, stopsWhenAskedTooMuch},
 	{Rule{"retry-after-not-faster", "it is never faster with Retry-After than without",
 		"seconds taken for milliseconds or nanoseconds, or a zero taken for a wait, turn a plea for time into its opposite",
 		"RFC 9110 §10.2.3",
 		"wait for the longer one: what the server asks or the client's own backoff"},
-		append([]string{"503"}, hinted...), notFaster},
+		hinted, []string{"503"}, notFaster},
 }
 
 // hinted are the scenarios with the header in which a client may come back.
@@ -138,7 +138,8 @@ func stopsWhenAskedTooMuch(o *observed) outcome {
 		return noRetry
 	}
 	seen := "asked for a day, it stops"
-	if longest := slices.MaxFunc(day, func(a, b *run) int { return cmp.Compare(a.over, b.over) }).over; longest > o.patience/10 {
+	longest := slices.MaxFunc(day, func(a, b *run) int { return cmp.Compare(a.over, b.over) }).over
+	if longest > o.patience/10 {
 		seen = fmt.Sprintf("asked for a day, it waits, and gives up after %s", short(longest))
 	}
 	return outcome{Pass, seen, timelines(runs)}

@@ -12,37 +12,37 @@ var retryRules = []rule{
 		"a single overloaded or restarting instance becomes the caller's error",
 		"RFC 9110 §15.6.4, §9.2.2",
 		"try again after 502, 503 and 504, a few times, with backoff"},
-		[]string{"503"}, triesAgain("503")},
+		[]string{"503"}, nil, triesAgain("503")},
 	{Rule{"retries-429", "a GET is sent again after 429",
 		"a limit that is over in a second becomes the caller's error",
 		"RFC 6585 §4",
 		"try again after 429, no earlier than Retry-After says"},
-		[]string{"429"}, triesAgain("429")},
+		[]string{"429"}, nil, triesAgain("429")},
 	{Rule{"retries-reset", "a GET is sent again after a connection reset",
 		"each deployment of the service resets connections, and each reset becomes the caller's error",
 		"RFC 9110 §9.2.2",
 		"try a request with an idempotent method again when its connection breaks"},
-		[]string{"reset"}, triesAgain("reset")},
+		[]string{"reset"}, nil, triesAgain("reset")},
 	{Rule{"backoff-grows", "waits grow from attempt to attempt",
 		"a service that is down for a minute gets the same load from its clients for the whole of it",
 		"Google SRE book, chapter 22; RFC 9110 leaves it to clients",
 		"double the wait after each failure, up to a cap"},
-		[]string{"503"}, grows},
+		[]string{"503"}, nil, grows},
 	{Rule{"jitter", "waits differ from run to run",
 		"all clients that failed together return together, and the service fails again at that instant",
 		"AWS Architecture Blog, Exponential Backoff And Jitter (2015)",
 		"draw each wait at random between zero and the backoff (full jitter)"},
-		[]string{"503"}, jitters},
+		[]string{"503"}, nil, jitters},
 	{Rule{"jitter-at-cap", "waits at the cap still differ",
 		"jitter that is added before the wait is clipped is gone at the cap: in a long outage all clients come into step",
 		"AWS Architecture Blog, Exponential Backoff And Jitter (2015)",
 		"clip the backoff first, then draw the wait below it"},
-		[]string{"503"}, jittersAtCap},
+		[]string{"503"}, nil, jittersAtCap},
 	{Rule{"amplification", "many calls in an outage are not multiplied by their retries",
 		"with three retries for every call a service that comes back meets four times its load, and goes down again",
 		"Google SRE book, chapter 21, Handling Overload: a retry budget for each client",
 		"limit retries over all calls of the process, to a tenth or a fifth of them"},
-		[]string{"503", "many"}, amplifies},
+		[]string{"many"}, []string{"503"}, amplifies},
 }
 
 func triesAgain(name string) func(*observed) outcome {
@@ -167,11 +167,7 @@ func jittersAtCap(o *observed) outcome {
 }
 
 func amplifies(o *observed) outcome {
-	many := o.of("many")
-	if len(many) == 0 {
-		return outcome{NotApplicable, "it was not asked to make many calls in one process", nil}
-	}
-	r := many[0]
+	r := o.of("many")[0]
 	calls := r.call.Calls
 	single := 0
 	if alone := o.of("503"); len(alone) > 0 {

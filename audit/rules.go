@@ -27,7 +27,8 @@ func Rules() []Rule {
 // A rule is a Rule with what decides it.
 type rule struct {
 	Rule
-	scenarios []string // that it looks at
+	scenarios []string // that it judges
+	beside    []string // that it compares them with
 	judge     func(*observed) outcome
 }
 

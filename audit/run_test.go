@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -108,7 +109,7 @@ func TestEveryRuleSaysWhyAndWhatToChange(t *testing.T) {
 		if r.ID == "" || r.Title == "" || r.Why == "" || r.Source == "" || r.Fix == "" || len(r.scenarios) == 0 {
 			t.Errorf("rule %q: a text or its scenarios are missing: %+v", r.ID, r.Rule)
 		}
-		for _, name := range r.scenarios {
+		for _, name := range slices.Concat(r.scenarios, r.beside) {
 			if asked[name] = true; !known[name] {
 				t.Errorf("rule %s asks for scenario %q, which does not exist", r.ID, name)
 			}

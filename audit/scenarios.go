@@ -77,7 +77,9 @@ var drops = fmt.Sprintf("%01000d", 0)
 // scenariosFor returns the scenarios that the rules ask for, in their order.
 func scenariosFor(selected []*rule) (needed []*scenario) {
 	for i, s := range scenarios {
-		if slices.ContainsFunc(selected, func(r *rule) bool { return slices.Contains(r.scenarios, s.name) }) {
+		if slices.ContainsFunc(selected, func(r *rule) bool {
+			return slices.Contains(r.scenarios, s.name) || slices.Contains(r.beside, s.name)
+		}) {
 			needed = append(needed, &scenarios[i])
 		}
 	}
