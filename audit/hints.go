@@ -101,8 +101,8 @@ func doesNotHammer(name string) func(*observed) outcome {
 			return outcome{Pass, "it stops", timelines(runs)}
 		case wait < hammering:
 			return outcome{Fail, fmt.Sprintf("three quarters of its waits are shorter than %s", short(wait)), timelines(again)}
-		case wait < 10*hammering && o.noisy(wait/2):
-			return outcome{Inconclusive, fmt.Sprintf("waits of %s, on a machine too busy to tell", short(wait)), timelines(again)}
+		case wait < tellable || o.noisy(wait/2):
+			return outcome{Inconclusive, fmt.Sprintf("a quarter of its waits are %s or longer: too short to tell on this machine", short(wait)), timelines(again)}
 		default:
 			return outcome{Pass, fmt.Sprintf("its own waits, a quarter of them %s or longer", short(wait)), timelines(again)}
 		}

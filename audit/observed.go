@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -42,29 +43,24 @@ func (o *observed) slowest() (longest time.Duration) {
 
 // nothing says why there is nothing to judge in some scenarios, and with which verdict. An empty verdict: there is something.
 func (o *observed) nothing(names []string) (Verdict, string) {
-	var unable, silent error
+	var silent error
+	var unable []string
 	for _, name := range names {
 		for _, r := range o.runs[name] {
 			switch {
 			case len(r.arrivals) > 0 || r.dials > 0:
 				return "", ""
 			case errors.Is(r.err, errors.ErrUnsupported):
-				unable = r.err
+				unable = append(unable, strings.TrimPrefix(firstLine(r.err), errors.ErrUnsupported.Error()+": "))
 			default:
-				silent = r.err
-				if silent == nil {
-					silent = errors.New("it reported no error")
-				}
+				silent = cmp.Or(r.err, errors.New("it reported no error"))
 			}
 		}
 	}
 	if silent != nil {
 		return Inconclusive, "no request came: " + firstLine(silent)
 	}
-	if unable != nil && unable != errors.ErrUnsupported {
-		return NotApplicable, unable.Error()
-	}
-	return NotApplicable, "there is no way to make such a call"
+	return NotApplicable, strings.Join(slices.Compact(unable), "; ")
 }
 
 func firstLine(err error) string {

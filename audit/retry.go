@@ -81,8 +81,8 @@ func grows(o *observed) outcome {
 	switch ratio := float64(to) / float64(max(from, 1)); {
 	case to <= windowLeast:
 		return outcome{Fail, "it tries again at once: " + seen, evidence}
-	case o.noisy(to / 4):
-		return outcome{Inconclusive, seen + ", on a machine too busy to tell", evidence}
+	case to < tellable || o.noisy(to/4):
+		return outcome{Inconclusive, seen + ": too short to tell on this machine", evidence}
 	case ratio >= 1.3:
 		return outcome{Pass, seen, evidence}
 	case ratio <= 1.15:

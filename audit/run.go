@@ -36,7 +36,7 @@ func (a *Audit) start() (*session, error) {
 		return nil, err
 	}
 	// To start a program costs more than to run it: started all at once, they would disturb each other's waits.
-	return &session{Audit: a, server: server, gate: make(chan struct{}, 2*runtime.GOMAXPROCS(0)), noise: listenForNoise()}, nil
+	return &session{Audit: a, server: server, gate: make(chan struct{}, runtime.GOMAXPROCS(0)), noise: listenForNoise()}, nil
 }
 
 func (s *session) stop() {
@@ -127,7 +127,7 @@ func (s *session) do(ctx context.Context, sc *scenario) *run {
 	script := sc.script
 	if strings.Contains(script, "%s") {
 		if s.server.other == nil {
-			r.err = errors.ErrUnsupported
+			r.err = fmt.Errorf("%w: localhost has no address here", errors.ErrUnsupported)
 			s.pass()
 			return r
 		}
@@ -139,7 +139,7 @@ func (s *session) do(ctx context.Context, sc *scenario) *run {
 	}
 	if sc.many && s.calls() == 0 {
 		s.pass()
-		r.err = errors.ErrUnsupported
+		r.err = fmt.Errorf("%w: it is not said that the client can make several calls in one process", errors.ErrUnsupported)
 		return r
 	}
 	// A timeout of just the patience is one that it has patience for.

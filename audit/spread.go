@@ -20,6 +20,9 @@ const (
 	// this share.
 	disturbedShare = 1.0 / 8
 
+	// Shorter waits cannot be told from what a busy machine adds to none.
+	tellable = 50 * time.Millisecond
+
 	// The least spread that deserves the name of jitter, as a share of the mean wait.
 	leastSpread = 0.2
 )
@@ -90,7 +93,7 @@ func (s spread) verdict(level float64) Verdict {
 	if n*n*n/6*atLeast(s.values-3, s.n-3, 3*within(s.narrow())) <= level {
 		return Fail
 	}
-	if atLeast(s.n-s.densest, s.n, disturbedShare) <= level {
+	if s.mean >= tellable && atLeast(s.n-s.densest, s.n, disturbedShare) <= level {
 		return Pass
 	}
 	return Inconclusive

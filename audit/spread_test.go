@@ -45,6 +45,7 @@ func TestSpreadTellsJitterFromNone(t *testing.T) {
 		"the same wait":            {func(r *rand.Rand) time.Duration { return time.Second + between(r, 0, 10*time.Millisecond) }, Fail, Pass},
 		"the same short wait":      {func(r *rand.Rand) time.Duration { return 50*time.Millisecond + between(r, 0, 3*time.Millisecond) }, "", Pass},
 		"no wait":                  {func(r *rand.Rand) time.Duration { return between(r, 0, 2*time.Millisecond) }, Fail, Pass},
+		"no wait, a busy machine":  {func(r *rand.Rand) time.Duration { return between(r, time.Millisecond, 60*time.Millisecond) }, "", Pass},
 		"jitter cut to whole seconds": {func(r *rand.Rand) time.Duration {
 			return between(r, 0, 3*time.Second).Truncate(time.Second) + between(r, 0, 8*time.Millisecond)
 		}, Fail, Pass},
