@@ -1,5 +1,5 @@
 # Every target is a short script under scripts/; the variables below are read by them from the environment.
-.PHONY: help test lint bench fuzz soak docs
+.PHONY: help test lint bench fuzz soak docs audits
 .DEFAULT_GOAL := help
 
 help: ## List the targets.
@@ -22,3 +22,6 @@ soak: ## The long tests, which make test skips. SOAK=regexp picks some.
 
 docs: ## Links and snippets of README.md and docs/: do they resolve, compile and run?
 	@go test -count=1 -run '^TestDocs' ./internal/integration
+
+audits: ## docs/audits.md: riprap audit on clients of other projects. CLIENTS="got curl" repeats theirs.
+	@scripts/audits

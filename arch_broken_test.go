@@ -53,6 +53,7 @@ func (hidden) Method() {}
 	"docs/decisions/dependencies.md": "golang.org/x/term\n",
 	"cmd/riprap/main.go":             "// Riprap is the command.\npackage main\n\nimport _ \"github.com/riprap-go/riprap/riphttp\"\n\nfunc main() {}\n",
 	"cmd/riprap/testdata/x.go":       "not Go",
+	"internal/peers/go.mod":          "module b\n\ngo 1.26.0\n",
 	"docs/paths.md":                  "See https://example.com/home/ and internal/work/.\n",
 	"changelog/unreleased/a.md":      "Fixed: it.\n",
 }
@@ -74,6 +75,8 @@ var broken = []struct {
 		"go.work": sound["go.work"] + "toolchain go1.26.1\n"}, "go.work: toolchain go1.26.1"},
 	{"the workspace lists every module", map[string]string{
 		"ripgrpc/go.mod": "module a\n\ngo 1.26.0\n"}, "go.work: no use ./ripgrpc"},
+	{"the workspace lists every module", map[string]string{
+		"go.work": sound["go.work"] + "use ./internal/peers\n"}, "go.work: use ./internal/peers"},
 	{"the core imports the standard library only", map[string]string{
 		"deadline/deadline.go": "// Package deadline is.\npackage deadline\n\nimport _ \"golang.org/x/net/http2\"\n"},
 		"deadline/deadline.go imports golang.org/x/net/http2"},
