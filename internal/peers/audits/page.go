@@ -11,7 +11,7 @@ import (
 // signs stand for the verdicts in tables.
 var signs = map[string]string{pass: "✓", fail: "✗", inconclusive: "?", notApplicable: "–"}
 
-// intro is what stands above the tables. Its verbs are the dates and the machine.
+// intro is what stands above the tables. Its blanks are the dates and the machine.
 const intro = `# Audits of HTTP clients
 
 What HTTP clients do when a service fails, as ` + "`riprap audit`" + ` saw it %s (%s).
@@ -30,10 +30,13 @@ What HTTP clients do when a service fails, as ` + "`riprap audit`" + ` saw it %s
 func writePage(w io.Writer, results []result, machine string) {
 	fmt.Fprintf(w, intro, days(results), machine)
 	fmt.Fprint(w, "\n## The clients\n\n| client | versions | configuration | what is set | where that is documented |\n|---|---|---|---|---|\n")
-	for _, r := range results {
+	for i, r := range results {
 		p, c := lookUp(r)
-		fmt.Fprintf(w, "| [%s](#%s) | %s | %s | %s | %s |\n", p.title, anchor(p.title), plain(r.Versions), r.Configuration,
-			cell(c.set), cell(c.source))
+		client, versions := fmt.Sprintf("[%s](#%s)", p.title, anchor(p.title)), cell(plain(r.Versions))
+		if i > 0 && results[i-1].Peer == r.Peer && results[i-1].Versions == r.Versions {
+			client, versions = "", ""
+		}
+		fmt.Fprintf(w, "| %s | %s | %s | %s | %s |\n", client, versions, r.Configuration, cell(c.set), cell(c.source))
 	}
 
 	fmt.Fprint(w, "\n## The results\n\n✓ kept · ✗ not kept · ? inconclusive · – not applicable, for example because the client does not retry\n")

@@ -37,7 +37,8 @@ func TestThePageShowsWhatWasFound(t *testing.T) {
 		// the date, and the machine
 		"saw it from 2026-03-01 to 2026-03-02 (a machine)",
 		// the clients
-		"| [got](#got) | got 1.0, Node 2.0 | docs | `retry: {limit: 5}`, `timeout: {request: 10000}` | [got, Quick Start Guide]",
+		"| [got](#got) | got 1.0, Node 2.0 | default | `got(url, {method, headers, body})` | [got, Retry API]",
+		"|  |  | docs | `retry: {limit: 5}`, `timeout: {request: 10000}` | [got, Quick Start Guide]",
 		// a table for each configuration, with only those that have it
 		"### By default\n\n| rule | got | Go net/http |\n|---|:---:|:---:|\n| waits differ \\| from run to run | ✓ | – |\n| it stops | [✗](#bounded) | ? |\n",
 		"### As the documentation configures retries\n\n| rule | got |\n|---|:---:|\n| waits differ \\| from run to run | ✓ |\n| it stops | ✓ |\n",
@@ -167,5 +168,17 @@ func TestClientsAreNotSentThroughAProxy(t *testing.T) {
 	got := environment([]string{"PATH=/bin", "http_proxy=a", "HTTPS_PROXY=b", "no_proxy=c", "NODE_OPTIONS=d", "HOME=/h"})
 	if want := []string{"PATH=/bin", "HOME=/h"}; !slices.Equal(got, want) {
 		t.Errorf("environment() = %q, want %q", got, want)
+	}
+}
+
+func TestAnchorsAreThoseOfGitHub(t *testing.T) {
+	for heading, want := range map[string]string{
+		"curl":                "curl",
+		"Go net/http":         "go-nethttp",
+		"axios + axios-retry": "axios--axios-retry",
+	} {
+		if got := anchor(heading); got != want {
+			t.Errorf("anchor(%q) = %q, want %q", heading, got, want)
+		}
 	}
 }

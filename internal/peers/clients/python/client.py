@@ -49,7 +49,10 @@ def main(configuration, method, url, body="", key="", token="", calls=""):
         except requests.RequestException as error:
             print(error, file=sys.stderr)
             return False
-        return answer.status_code // 100 == 2
+        if answer.status_code // 100 != 2:
+            print("answered", answer.status_code, file=sys.stderr)
+            return False
+        return True
 
     with ThreadPoolExecutor(max_workers=20) as pool:
         return all(list(pool.map(call, range(int(calls or 1)))))
