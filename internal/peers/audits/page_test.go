@@ -157,6 +157,11 @@ func TestEveryPeerHasWhatThePageShows(t *testing.T) {
 			if c.set == "" || c.source == "" || !strings.Contains(command, "{url}") {
 				t.Errorf("%s, %s lacks something: %+v", p.name, c.name, c)
 			}
+			for _, line := range []string{c.post, c.keyed} {
+				if line != "" && (!strings.Contains(line, "{url}") || !strings.Contains(line, "{body}")) {
+					t.Errorf("%s, %s: %q lacks {url} or {body}", p.name, c.name, line)
+				}
+			}
 			if takesMethod := strings.Contains(command, "{method}"); takesMethod == (c.post != "") {
 				t.Errorf("%s, %s: %q and --post %q: want one of {method} and --post", p.name, c.name, command, c.post)
 			}

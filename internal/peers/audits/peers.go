@@ -1,6 +1,9 @@
 package main
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // A peer is a client that is audited.
 type peer struct {
@@ -158,17 +161,18 @@ func node(library, name, set, source string) configuration {
 	return configuration{name: name, set: set, source: source, command: withArguments(nodeCommand(), nodeFile, library, name)}
 }
 
-// curl is told to ignore the .curlrc of whoever runs the audits, to be silent and to throw the body away.
+// curl is told to ignore the .curlrc of whoever runs the audits, and to be silent. The body goes to the standard output: where
+// curl 7.88 is told to write it to /dev/null it does not retry, because it cannot truncate that.
 func curl(name, set, source string, options ...string) configuration {
-	base := slices.Concat([]string{"curl", "-q", "-sS", "-o", "/dev/null"}, options)
-	post := append(slices.Clone(base), "-H", "'Content-Type: text/plain'", "--data-binary", "'{body}'")
-	keyed := append(slices.Clone(post), "-H", "'Idempotency-Key: {key}'")
+	base := slices.Concat([]string{"curl", "-q", "-sS"}, options)
+	post := slices.Concat(base, []string{"-H", "'Content-Type: text/plain'", "--data-binary", "'{body}'"})
+	keyed := slices.Concat(post, []string{"-H", "'Idempotency-Key: {key}'"})
 	return configuration{
 		name:    name,
 		set:     set,
 		source:  source,
-		command: append(base, "{url}"),
-		post:    shellLine(post),
-		keyed:   shellLine(keyed),
+		command: slices.Concat(base, []string{"{url}"}),
+		post:    strings.Join(append(post, "'{url}'"), " "),
+		keyed:   strings.Join(append(keyed, "'{url}'"), " "),
 	}
 }

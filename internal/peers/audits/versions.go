@@ -12,8 +12,6 @@ import (
 	"strings"
 )
 
-func shellLine(args []string) string { return strings.Join(args, " ") }
-
 // output runs a command and returns what it prints.
 func output(command string, args ...string) (string, error) {
 	out, err := exec.Command(command, args...).Output()
