@@ -128,7 +128,7 @@ func writeFindings(w io.Writer, results []result) {
 			}
 			if !broken {
 				broken = true
-				fmt.Fprintf(w, "\n### %s\n\nThe rule: %s. Otherwise %s. To keep it, %s. Source: %s.\n\n", rule.ID,
+				fmt.Fprintf(w, "\n### %s\n\nThe rule: %s. Why: %s. What to change: %s. Source: %s.\n\n", rule.ID,
 					plain(rule.Title), plain(rule.Why), plain(rule.Fix), stop(plain(rule.Source)))
 			}
 			p, _ := lookUp(r)

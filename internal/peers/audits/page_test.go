@@ -47,7 +47,7 @@ func TestThePageShowsWhatWasFound(t *testing.T) {
 		"* **docs**: keeps 2 of the 2 rules that apply: waits differ | from run to run · it stops.\n",
 		"* **default**: keeps 0 of the 1 rules that apply. Inconclusive: it stops (the machine was busy).\n",
 		// the findings, with the reason once and not more evidence than a reader wants
-		"### bounded\n\nThe rule: it stops. Otherwise a \\<b> \\*never\\* ends. To keep it, set a timeout. Source: RFC 0, § 1.\n\n" +
+		"### bounded\n\nThe rule: it stops. Why: a \\<b> \\*never\\* ends. What to change: set a timeout. Source: RFC 0, § 1.\n\n" +
 			"* **got**, default: not over after 30 s\n  * `0.000 s GET`\n  * `1.000 s GET 'x'`\n  * `2.000 s GET`\n  * and 2 more like these\n",
 		"riprap audit -- node client.js got default {url}\n",
 	} {
