@@ -14,11 +14,9 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 )
-
-// sideBySide is how many of the calls of one process are under way at once.
-const sideBySide = 20
 
 func main() {
 	args := make([]string, 8)
@@ -48,23 +46,19 @@ func usage(problem string) {
 	os.Exit(2)
 }
 
-// repeat runs call so many times and tells whether one failed.
+// repeat makes so many calls at once and tells whether one failed.
 func repeat(calls int, call func() error) (failed bool) {
 	var failures atomic.Int64
-	places := make(chan struct{}, sideBySide)
+	var all sync.WaitGroup
 	for range calls {
-		places <- struct{}{}
-		go func() {
-			defer func() { <-places }()
+		all.Go(func() {
 			if err := call(); err != nil {
 				failures.Add(1)
 				fmt.Fprintln(os.Stderr, err)
 			}
-		}()
+		})
 	}
-	for range sideBySide {
-		places <- struct{}{}
-	}
+	all.Wait()
 	return failures.Load() > 0
 }
 

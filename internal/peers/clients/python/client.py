@@ -54,8 +54,9 @@ def main(configuration, method, url, body="", key="", token="", calls=""):
             return False
         return True
 
-    with ThreadPoolExecutor(max_workers=20) as pool:
-        return all(list(pool.map(call, range(int(calls or 1)))))
+    calls = int(calls or 1)
+    with ThreadPoolExecutor(max_workers=calls) as pool:
+        return all(list(pool.map(call, range(calls))))
 
 
 if __name__ == "__main__":
