@@ -26,6 +26,7 @@ type Progress struct {
 	on    Screen
 	what  string
 	total int
+	quiet bool // about the time that is left
 	start time.Time
 	done  atomic.Int64 // read alone, so that its order with anything else does not matter
 	end   func()
@@ -37,8 +38,17 @@ func NewProgress(w io.Writer, what string, total int) *Progress {
 	return startProgress(w, Look(w), what, total)
 }
 
+// NewCount is NewProgress for steps that are taken side by side, the long ones as well as the short: it says how many are
+// done, and nothing of the time that is left, which those that are done do not tell.
+func NewCount(w io.Writer, what string, total int) *Progress {
+	return follow(&Progress{w: w, on: Look(w), what: what, total: total, quiet: true, start: time.Now()})
+}
+
 func startProgress(w io.Writer, on Screen, what string, total int) *Progress {
-	p := &Progress{w: w, on: on, what: what, total: total, start: time.Now()}
+	return follow(&Progress{w: w, on: on, what: what, total: total, start: time.Now()})
+}
+
+func follow(p *Progress) *Progress {
 	stop := make(chan struct{})
 	var shown sync.WaitGroup
 	shown.Go(func() { p.show(stop) })
@@ -115,7 +125,7 @@ func (p *Progress) steps() int { return int(min(p.done.Load(), int64(p.total))) 
 
 // left says how long the rest takes if its steps take as long as those that are done. It is empty if nobody knows.
 func (p *Progress) left(done int) string {
-	if done <= 0 || done >= p.total {
+	if p.quiet || done <= 0 || done >= p.total {
 		return ""
 	}
 	return remaining(time.Since(p.start).Seconds() * float64(p.total-done) / float64(done))
