@@ -45,13 +45,13 @@ func parse(args []string, help io.Writer) (*request, error) {
 	f := flag.NewFlagSet("riprap audit", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
 	f.StringVar(&post, "post", "", "a `LINE` for the shell that makes a POST, with {url} and {body}")
-	f.StringVar(&keyed, "keyed", "", "a `LINE` for the shell that makes a POST with an idempotency key: {key}, or one that\n"+
-		"the client makes itself")
-	f.IntVar(&q.calls, "calls", 0, "so many calls at once in one process, with {calls} in the command (default 100)")
-	f.DurationVar(&q.patience, "patience", 30*time.Second, "how long a run may take; a client without a timeout takes all of it")
+	f.StringVar(&keyed, "keyed", "", "a `LINE` for the shell that makes a POST with an idempotency key: {key},\n"+
+		"or one that the client makes itself")
+	f.IntVar(&q.calls, "calls", 0, "so many calls at once in one process, for a command with {calls}\n(default 100)")
+	f.DurationVar(&q.patience, "patience", 30*time.Second, "how long a run may take; all of it without a timeout")
 	f.StringVar(&rules, "rules", "", "judge only these `RULES`, joined by commas")
-	f.StringVar(&required, "require", "", "exit with 1 only if one of these `RULES` fails, joined by commas; none to report\n"+
-		"only (default: every rule that is judged)")
+	f.StringVar(&required, "require", "", "exit with 1 only if one of these `RULES` fails, joined by commas; none:\n"+
+		"only report (default: every rule that is judged)")
 	f.StringVar(&q.name, "name", "", "of the client, for the report (default: the program's)")
 	f.BoolVar(&q.list, "list", false, "print all rules, each with its reason and its source")
 	f.BoolVar(&q.verbose, "verbose", false, "show the evidence of what did not fail too")
@@ -207,11 +207,11 @@ func usage(f *flag.FlagSet, w io.Writer) {
 	fmt.Fprint(w, `usage: riprap audit [flags] -- COMMAND {url}
        riprap audit -list
 
-Runs a program that makes an HTTP call, about 130 times and side by side, against
-a server on loopback that fails on purpose, and judges what the server sees: does
-the program try again, wait, spread its waits, heed Retry-After, stop, and leave
-alone what must not be sent twice? It takes as long as the program's patience,
-half a minute for one without a timeout.
+Runs a program that makes an HTTP call, about 110 times and side by side,
+against a server on loopback that fails on purpose, and judges what the server
+sees: does the program try again, wait, spread its waits, heed Retry-After,
+stop, and leave alone what must not be sent twice? That takes little longer
+than the slowest run: half a minute for a program without a timeout.
 
 The command runs without a shell. In its arguments these are replaced:
 
@@ -226,7 +226,7 @@ The command runs without a shell. In its arguments these are replaced:
 What the command has no place for is not asked of it. One without {method} takes
 -post and -keyed, in which the same is replaced and safe to quote:
 
-  riprap audit -post 'curl -sS --retry 3 -d {body} {url}' -- curl -sS --retry 3 {url}
+  riprap audit -post 'curl --retry 3 -d {body} {url}' -- curl --retry 3 {url}
 
 `)
 	f.SetOutput(w)

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 )
@@ -25,7 +24,7 @@ const (
 func run(cmd *exec.Cmd, values []string) error {
 	said := &tail{}
 	cmd.Stderr = said
-	cmd.Env = environment()
+	cmd.Env = withoutProxy(os.Environ())
 	group(cmd)
 	cmd.Cancel = func() error { return kill(cmd.Process) }
 	cmd.WaitDelay = straggling
@@ -43,9 +42,7 @@ func run(cmd *exec.Cmd, values []string) error {
 	return err
 }
 
-// environment is our own, in which no proxy is used for loopback: it would be the proxy that is audited.
-var environment = sync.OnceValue(func() []string { return withoutProxy(os.Environ()) })
-
+// withoutProxy is an environment in which no proxy is used for loopback: it would be the proxy that is audited.
 func withoutProxy(env []string) []string {
 	const loopback = "127.0.0.1,localhost"
 	value := map[string]string{}
@@ -53,12 +50,14 @@ func withoutProxy(env []string) []string {
 		name, v, _ := strings.Cut(e, "=")
 		value[name] = v
 	}
-	small, large := value["no_proxy"], value["NO_PROXY"]
-	for _, v := range []*string{&small, &large} {
-		if *v = cmp.Or(*v, small, large); *v != "*" {
-			*v = strings.TrimPrefix(*v+","+loopback, ",")
+	extended := func(v string) string {
+		if v == "*" {
+			return v
 		}
+		return strings.TrimPrefix(v+","+loopback, ",")
 	}
+	small, large := value["no_proxy"], value["NO_PROXY"]
+	small, large = extended(cmp.Or(small, large)), extended(cmp.Or(large, small))
 	return append(env[:len(env):len(env)], "NO_PROXY="+large, "no_proxy="+small)
 }
 

@@ -22,11 +22,9 @@ func (r *report) text(on terminal.Screen) string {
 	lines(&b, on, "", r.rest(), p.Quiet)
 	r.table(&b, on)
 	for _, f := range r.of(audit.Fail) {
-		fmt.Fprintf(&b, "\n%s\n", p.Strong("FAIL "+f.ID+": ")+clean(f.Title))
+		r.head(&b, on, f)
 		lines(&b, on, "  seen      ", f.Seen, nil)
-		for _, e := range f.Evidence {
-			lines(&b, on, "  evidence  ", e, nil)
-		}
+		proof(&b, on, "  evidence  ", f)
 		lines(&b, on, "  why       ", f.Why, nil)
 		lines(&b, on, "  source    ", f.Source, nil)
 		lines(&b, on, "  change    ", f.Fix, nil)
@@ -39,7 +37,21 @@ func (r *report) text(on terminal.Screen) string {
 	return b.String()
 }
 
-// lines writes text below a label, which stands before the first of its lines.
+// head is the heading of what is said of one finding.
+func (r *report) head(b *strings.Builder, on terminal.Screen, f audit.Finding) {
+	b.WriteByte('\n')
+	lines(b, on, "", words[f.Verdict]+" "+f.ID+": "+f.Title, on.Palette.Strong)
+}
+
+// proof is a finding's evidence, beside a label.
+func proof(b *strings.Builder, on terminal.Screen, label string, f audit.Finding) {
+	for _, e := range f.Evidence {
+		lines(b, on, label, e, nil)
+		label = terminal.Pad("", len(label))
+	}
+}
+
+// lines writes text beside a label, which stands before the first of its lines.
 func lines(b *strings.Builder, on terminal.Screen, label, text string, paint func(string) string) {
 	indent := len(label)
 	for _, line := range terminal.Wrap(clean(text), on.Width-indent) {
@@ -86,10 +98,9 @@ func (r *report) proofs(b *strings.Builder, on terminal.Screen) {
 		if f.Verdict == audit.Fail || len(f.Evidence) == 0 {
 			continue
 		}
-		fmt.Fprintf(b, "\n%s\n", on.Palette.Strong(words[f.Verdict]+" "+f.ID+": ")+clean(f.Title))
-		for _, e := range f.Evidence {
-			lines(b, on, "  ", e, nil)
-		}
+		r.head(b, on, f)
+		lines(b, on, "  seen      ", f.Seen, nil)
+		proof(b, on, "  evidence  ", f)
 	}
 }
 

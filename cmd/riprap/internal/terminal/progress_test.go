@@ -98,6 +98,19 @@ func TestProgressOnATerminalIsABarThatTakesItselfAway(t *testing.T) {
 	})
 }
 
+func TestACountSaysNothingOfTheTimeThatIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out record
+		p := NewCount(&out, "runs", 40)
+		p.Done(10)
+		wait(2 * time.Second)
+		p.End()
+		if want := "runs: 10 of 40\n"; out.String() != want {
+			t.Errorf("10 of 40 after two seconds: got %q, want %q", &out, want)
+		}
+	})
+}
+
 func TestABarIsDrawnAtMostTenTimesASecondAndOnlyIfItChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out record
