@@ -19,6 +19,7 @@ var packages = map[string]string{
 	"slog": "log/slog", "sql": "database/sql", "strconv": "strconv", "strings": "strings", "sync": "sync",
 	"synctest": "testing/synctest", "testing": "testing", "time": "time",
 	"http": "net/http", "httptest": "net/http/httptest", "url": "net/url",
+	"audit":   "github.com/riprap-go/riprap/audit",
 	"riprap":  "github.com/riprap-go/riprap",
 	"riphttp": "github.com/riprap-go/riprap/riphttp",
 	// Two packages bear the name; a snippet that wants a secret says rand.Text.
