@@ -22,7 +22,7 @@ type request struct {
 	program  program
 	name     string
 	patience time.Duration
-	calls    int      // as audit.Audit has it
+	calls    int      // as audit.Audit has it: zero means 100
 	rules    []string // none means all
 	required []string // by name; nil means all that are judged
 	lax      bool     // no rule is required
@@ -88,14 +88,11 @@ func parse(args []string, help io.Writer) (*request, error) {
 // check looks at what needs no other flag to make sense, and fills in what follows from the command.
 func (q *request) check(given map[string]bool) error {
 	q.name = cmp.Or(q.name, q.program.name())
-	several := q.program.command.holds("{calls}")
 	switch {
 	case given["calls"] && (q.calls < 1 || q.calls > most):
 		return fmt.Errorf("--calls %d: want 1 to %d", q.calls, most)
-	case given["calls"] && !several:
+	case given["calls"] && !q.program.command.holds("{calls}"):
 		return errors.New("--calls: want {calls} in the command, so that one process makes so many")
-	case !several:
-		q.calls = -1
 	}
 	switch {
 	case q.patience <= 0:

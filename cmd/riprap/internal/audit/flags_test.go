@@ -78,14 +78,11 @@ func TestFlagsSayWhatIsJudgedAndRequired(t *testing.T) {
 		return q
 	}
 	q := parsed("--", os.Args[0], "--", "{url}")
-	if q.calls != -1 || q.patience != 30*time.Second || q.rules != nil || !q.requires("jitter") || q.name == "" {
-		t.Errorf("without flags: got %+v, want no calls, 30s, all rules, all required and a name", q)
+	if q.calls != 0 || q.patience != 30*time.Second || q.rules != nil || !q.requires("jitter") || q.name == "" {
+		t.Errorf("without flags: got %+v, want the usual calls, 30s, all rules, all required and a name", q)
 	}
 	if words := q.program.command.words; !slices.Equal(words[1:], []string{"--", "{url}"}) {
 		t.Errorf("a command with -- of its own: got %q", words)
-	}
-	if q := parsed("--", os.Args[0], "{url}", "{calls}"); q.calls != 0 {
-		t.Errorf("{calls} without a number: got %d, want 0, which is the audit's default", q.calls)
 	}
 	q = parsed("--rules", "jitter, key-new,key-same", "--require=key-new,jitter", "--calls", "20", "--name", "me", "--patience", "5s", "--", os.Args[0], "{url}", "{calls}")
 	if !slices.Equal(q.rules, []string{"jitter", "key-new", "key-same"}) || q.calls != 20 || q.name != "me" || q.patience != 5*time.Second {

@@ -61,12 +61,8 @@ func (p *program) forCall(c audit.Call) (*template, error) {
 	return &p.command, nil
 }
 
-// unable is an errors.ErrUnsupported that says what to give.
-type unable string
-
-func (u unable) Error() string { return "no way to make such a call: give " + string(u) }
-
-func (unable) Is(target error) bool { return target == errors.ErrUnsupported }
+// unable is an errors.ErrUnsupported, of which the audit shows what to give.
+func unable(what string) error { return fmt.Errorf("%w: give %s", errors.ErrUnsupported, what) }
 
 func writeBody(body string) (name string, err error) {
 	f, err := os.CreateTemp("", "riprap-body-")

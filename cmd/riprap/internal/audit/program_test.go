@@ -63,14 +63,14 @@ func TestEachCallIsMadeByWhatCanMakeIt(t *testing.T) {
 		"many calls by the command":                 {full, many, "p", ""},
 		"a POST by its line first":                  {both, post, "post {url}", ""},
 		"a POST with a key by its line first":       {both, keyed, "keyed {url}", ""},
-		"a method without a body":                   {programOf("", "", "p", "{url}", "{method}"), post, "", "--post"},
-		"a method and a body without a key":         {programOf("", "", "p", "{url}", "{method}", "{body}"), keyed, "", "--keyed"},
+		"a method without a body":                   {programOf("", "", "p", "{url}", "{method}"), post, "", "--post 'LINE"},
+		"a method and a body without a key":         {programOf("", "", "p", "{url}", "{method}", "{body}"), keyed, "", "--keyed 'LINE"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			got, err := tt.program.forCall(tt.call)
 			if tt.unable != "" {
-				if !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), tt.unable) {
+				if !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), ": give "+tt.unable) {
 					t.Errorf("forCall: got error %v, want one that is ErrUnsupported and says to give %s", err, tt.unable)
 				}
 				return

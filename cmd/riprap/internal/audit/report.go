@@ -67,10 +67,14 @@ func (r *report) offenders() []audit.Finding {
 
 // verdict is the answer in a sentence.
 func (r *report) verdict() string {
-	total, failed, required := len(r.Findings), r.of(audit.Fail), r.offenders()
+	total, passed, failed, required := len(r.Findings), r.of(audit.Pass), r.of(audit.Fail), r.offenders()
 	switch {
-	case len(failed) == 0 && len(r.of(audit.Pass)) == total:
+	case len(passed) == total:
 		return fmt.Sprintf("%s keeps to %s.", r.Client, all(total))
+	case len(passed)+len(failed) == 0 && total == 1:
+		return "The rule could not be judged."
+	case len(passed)+len(failed) == 0:
+		return fmt.Sprintf("None of %d rules could be judged.", total)
 	case len(failed) == 0:
 		return fmt.Sprintf("None of %d rules fails.", total)
 	case r.lax || len(required) == len(failed):

@@ -109,11 +109,13 @@ func TestTheVerdictAndTheClosingLineSayWhatIsRequired(t *testing.T) {
 			"Required: retries-503, jitter.", 1},
 		"none that fails": {func(r *report) { r.required = []string{"key-new", "post-503"} }, "2 of 7 rules fail, none of them required: jitter, connections-reused.",
 			"Required: key-new, post-503. Not judged, which is no failure: post-503 (inconclusive), key-new (not applicable).", 0},
-		"no failure":    {only("retries-503", "key-new"), "None of 2 rules fails.", "Every rule is required; 1 could not be judged, which is no failure.", 0},
-		"only passes":   {only("retries-503", "retry-after-unreadable"), "curl keeps to all 2 rules.", "Every rule is required.", 0},
-		"a rule passes": {only("retries-503"), "curl keeps to the rule.", "Every rule is required.", 0},
-		"a rule fails":  {only("jitter"), "The rule fails: jitter.", "Every rule is required.", 1},
-		"one of two":    {only("jitter", "key-new"), "1 of 2 rules fails: jitter.", "Every rule is required; 1 could not be judged, which is no failure.", 1},
+		"no failure":                {only("retries-503", "key-new"), "None of 2 rules fails.", "Every rule is required; 1 could not be judged, which is no failure.", 0},
+		"only passes":               {only("retries-503", "retry-after-unreadable"), "curl keeps to all 2 rules.", "Every rule is required.", 0},
+		"a rule passes":             {only("retries-503"), "curl keeps to the rule.", "Every rule is required.", 0},
+		"a rule fails":              {only("jitter"), "The rule fails: jitter.", "Every rule is required.", 1},
+		"a rule that is not judged": {only("key-new"), "The rule could not be judged.", "Every rule is required; 1 could not be judged, which is no failure.", 0},
+		"rules that are not judged": {only("key-new", "post-503"), "None of 2 rules could be judged.", "Every rule is required; 2 could not be judged, which is no failure.", 0},
+		"one of two":                {only("jitter", "key-new"), "1 of 2 rules fails: jitter.", "Every rule is required; 1 could not be judged, which is no failure.", 1},
 	}
 	for name, tt := range tests {
 		r := example()
