@@ -3,7 +3,6 @@ package audit
 import (
 	"fmt"
 	"strings"
-	"time"
 )
 
 // Where it stops.
@@ -100,9 +99,13 @@ func endsAtCertificate(o *observed) outcome {
 	switch {
 	case len(r.arrivals) > 0:
 		return outcome{NotApplicable, "it accepted a certificate that nobody signed", nil}
-	case r.dials == 1:
+	case len(r.dials) == 1:
 		return outcome{Pass, "one connection, then an error", nil}
 	default:
-		return outcome{Fail, fmt.Sprintf("%d connections in %s, each ended by the same certificate", r.dials, r.over.Round(time.Millisecond)), nil}
+		var evidence []string
+		for i, at := range r.dials {
+			evidence = append(evidence, fmt.Sprintf("connection %d: %s", i+1, since(r.dials[0], at)))
+		}
+		return outcome{Fail, fmt.Sprintf("%d connections, each ended by the same certificate", len(r.dials)), evidence[:min(len(evidence), 8)]}
 	}
 }

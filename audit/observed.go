@@ -48,7 +48,7 @@ func (o *observed) nothing(names []string) (Verdict, string) {
 	for _, name := range names {
 		for _, r := range o.runs[name] {
 			switch {
-			case len(r.arrivals) > 0 || r.dials > 0:
+			case len(r.arrivals) > 0 || len(r.dials) > 0:
 				return "", ""
 			case errors.Is(r.err, errors.ErrUnsupported):
 				unable = append(unable, strings.TrimPrefix(firstLine(r.err), errors.ErrUnsupported.Error()+": "))

@@ -13,8 +13,8 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/riprap-go/riprap/flaky"
@@ -22,13 +22,13 @@ import (
 
 // places are the addresses at which the fault server listens.
 type places struct {
-	main      net.Listener
-	other     net.Listener // another origin, for redirects; nil if there is none
-	tls       net.Listener
-	mainURL   string
-	otherURL  string
-	tlsURL    string
-	handshake atomic.Int64 // connections to tls
+	main       net.Listener
+	other      net.Listener // another origin, for redirects; nil if there is none
+	tls        net.Listener
+	mainURL    string
+	otherURL   string
+	tlsURL     string
+	handshakes *knocks // connections to tls
 }
 
 // loopback listens on this machine. The other origin differs in its host too, by which some clients judge alone.
@@ -86,7 +86,8 @@ func serve(p *places) (*server, error) {
 	if p.other != nil {
 		s.listen(p.other)
 	}
-	s.listen(tls.NewListener(counted{p.tls, &p.handshake}, &tls.Config{Certificates: []tls.Certificate{certificate}}))
+	p.handshakes = &knocks{Listener: p.tls}
+	s.listen(tls.NewListener(p.handshakes, &tls.Config{Certificates: []tls.Certificate{certificate}}))
 	return s, nil
 }
 
@@ -137,18 +138,27 @@ func (s *server) tookKey(g *guest) bool {
 	return g.tookKey
 }
 
-// counted counts the connections of a listener.
-type counted struct {
+// knocks is a listener that notes when connections came.
+type knocks struct {
 	net.Listener
-	n *atomic.Int64
+	mu    sync.Mutex
+	times []time.Time
 }
 
-func (c counted) Accept() (net.Conn, error) {
-	conn, err := c.Listener.Accept()
+func (k *knocks) Accept() (net.Conn, error) {
+	conn, err := k.Listener.Accept()
 	if err == nil {
-		c.n.Add(1)
+		k.mu.Lock()
+		k.times = append(k.times, time.Now())
+		k.mu.Unlock()
 	}
 	return conn, err
+}
+
+func (k *knocks) heard() []time.Time {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Clone(k.times)
 }
 
 // untrusted makes a certificate that no client has reason to trust.

@@ -55,7 +55,7 @@ type run struct {
 	arrivals []flaky.Arrival
 	away     []flaky.Arrival // at the other origin
 	tookKey  bool            // it sent the key that it was given
-	dials    int             // connections, at the address that nobody trusts
+	dials    []time.Time     // when connections came to the address that nobody trusts
 }
 
 // preflight makes sure that the client can do what is asked of it: a GET that is answered at once must arrive.
@@ -161,7 +161,7 @@ func (s *session) do(ctx context.Context, sc *scenario) *run {
 	r.away = s.server.faults.Arrivals(id + "-away")
 	r.tookKey = s.server.tookKey(g)
 	if sc.tls {
-		r.dials = int(s.server.handshake.Load())
+		r.dials = s.server.handshakes.heard()
 	}
 	return r
 }

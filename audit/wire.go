@@ -190,13 +190,20 @@ func reusesConnections(o *observed) outcome {
 		return noRetry
 	}
 	shared, alone := 0, 0
+	var evidence []string
 	for _, r := range runs {
-		var conns []string
+		conns := map[string]int{} // in the order in which they came
+		line := r.scenario.name + ": attempts on connections"
 		for _, a := range r.arrivals {
-			conns = append(conns, a.Conn)
+			if conns[a.Conn] == 0 {
+				conns[a.Conn] = len(conns) + 1
+			}
+			line += fmt.Sprintf(" %d", conns[a.Conn])
 		}
-		slices.Sort(conns)
-		switch n := len(slices.Compact(conns)); n {
+		if len(evidence) < 4 {
+			evidence = append(evidence, line)
+		}
+		switch len(conns) {
 		case 1:
 			shared++
 		case r.attempts():
@@ -206,10 +213,10 @@ func reusesConnections(o *observed) outcome {
 	seen := fmt.Sprintf("in %d of %d runs one connection carried all attempts", shared, len(runs))
 	switch {
 	case 4*shared > 3*len(runs):
-		return outcome{Pass, seen, nil}
+		return outcome{Pass, seen, evidence}
 	case 4*alone > 3*len(runs):
-		return outcome{Fail, fmt.Sprintf("in %d of %d runs each attempt opened a connection", alone, len(runs)), nil}
+		return outcome{Fail, fmt.Sprintf("in %d of %d runs each attempt opened a connection", alone, len(runs)), evidence}
 	default:
-		return outcome{Inconclusive, seen, nil}
+		return outcome{Inconclusive, seen, evidence}
 	}
 }
