@@ -20,9 +20,10 @@ func TestAFaultlessClientPassesEveryRule(t *testing.T) {
 
 func TestEachRuleFailsTheClientThatBreaksIt(t *testing.T) {
 	faults := []string{
-		"attempt-header/piles up", "body-whole/the rest", "connections-reused/unread", "deadline-shrinks/grows", "final-status/501",
-		"jitter/whole seconds", "key-same/another body", "key-same/lost", "redirect-secrets/credentials", "retry-after-huge/overflows",
-		"retry-after-huge/sleeps", "retry-after-seconds/as milliseconds",
+		"attempt-header/piles up", "body-whole/redirected", "body-whole/the rest", "connections-reused/unread", "deadline-shrinks/computed once", "deadline-shrinks/grows",
+		"final-status/501", "jitter/whole seconds", "key-same/another body", "key-same/lost", "redirect-secrets/credentials",
+		"redirect-secrets/second hop", "retry-after-huge/overflows", "retry-after-huge/overflows any integer",
+		"retry-after-huge/overflows milliseconds", "retry-after-huge/sleeps", "retry-after-seconds/as milliseconds", "timeout-hang/tries for ever",
 	}
 	for _, r := range Rules() {
 		faults = append(faults, r.ID)

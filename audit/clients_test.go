@@ -85,7 +85,7 @@ type process struct {
 
 // operation is a call with its attempts.
 func (p *process) operation(ctx context.Context) error {
-	if p.fault != "timeout-"+p.scenario() && p.fault != "retry-after-huge/sleeps" {
+	if p.fault != "timeout-"+p.scenario() && p.fault != "timeout-hang/tries for ever" && p.fault != "retry-after-huge/sleeps" {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, subjectTotal)
 		defer cancel()
@@ -136,7 +136,7 @@ func (p *process) again(attempt int, err error, answer *http.Response) bool {
 		return false
 	case p.fault == "retries-"+p.scenario():
 		return false
-	case attempt >= subjectAttempts && p.fault != "bounded-attempts":
+	case attempt >= subjectAttempts && p.fault != "bounded-attempts" && p.fault != "timeout-hang/tries for ever":
 		return false
 	}
 	p.mu.Lock()
@@ -192,7 +192,7 @@ func (p *process) asked(answer *http.Response, own time.Duration) time.Duration 
 	values := answer.Header.Values("Retry-After")
 	wait := own
 	for _, value := range values {
-		if p.fault == "retry-after-huge/overflows" && len(value) > 10 {
+		if p.fault == "retry-after-huge/overflows any integer" && len(value) > 19 {
 			return 0
 		}
 		if seconds, err := strconv.ParseUint(value, 10, 64); err == nil {
@@ -211,6 +211,14 @@ func (p *process) asked(answer *http.Response, own time.Duration) time.Duration 
 				}
 			case "retry-after-huge":
 				asked = min(asked, 5*time.Second)
+			case "retry-after-huge/overflows":
+				if asked = time.Duration(seconds) * time.Second; asked < 0 {
+					return 0
+				}
+			case "retry-after-huge/overflows milliseconds":
+				if seconds < 1<<31 && int32(seconds*1000) < 0 {
+					return 0
+				}
 			}
 			if asked > 0 {
 				wait = max(wait, asked+jitter)
@@ -241,8 +249,11 @@ func (p *process) asked(answer *http.Response, own time.Duration) time.Duration 
 // send makes one attempt, and reads its answer to the end.
 func (p *process) send(ctx context.Context, attempt int, key string) (*http.Response, error) {
 	limit := subjectAttempt
-	if p.fault == "timeout-"+p.scenario() {
+	switch p.fault {
+	case "timeout-" + p.scenario(), "deadline-shrinks/computed once":
 		limit = time.Hour
+	case "timeout-hang/tries for ever":
+		limit = time.Second
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -251,10 +262,13 @@ func (p *process) send(ctx context.Context, attempt int, key string) (*http.Resp
 		return nil, err
 	}
 	client := &http.Client{Transport: p.transport, CheckRedirect: func(next *http.Request, via []*http.Request) error {
+		if p.fault == "body-whole/redirected" {
+			next.Body, next.ContentLength = http.NoBody, 0
+		}
 		if p.fault != "redirect-secrets" && next.URL.Host != via[0].URL.Host {
 			next.Header.Del("Idempotency-Key")
 		}
-		if p.fault == "redirect-secrets/credentials" && p.call.Token != "" {
+		if p.call.Token != "" && (p.fault == "redirect-secrets/credentials" || p.fault == "redirect-secrets/second hop" && len(via) > 1) {
 			next.Header.Set("Authorization", "Bearer "+p.call.Token)
 		}
 		return nil
@@ -306,6 +320,8 @@ func (p *process) request(ctx context.Context, attempt int, key string) (*http.R
 	switch p.fault {
 	case "deadline-shrinks":
 		left = time.Minute
+	case "deadline-shrinks/computed once":
+		left = subjectTotal
 	case "deadline-shrinks/grows":
 		left = min(left, time.Duration(attempt)*time.Second)
 	}

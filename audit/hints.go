@@ -43,7 +43,7 @@ var hintRules = []rule{
 		"capped, the wait is broken; obeyed, the caller sleeps for a day; as a number too large it overflows and is a wait of nothing",
 		"RFC 9110 §10.2.3",
 		"above a limit stop at once, and tell the caller how long the server asked for"},
-		[]string{"wait-day"}, []string{"wait-overflow", "wait-seconds", "503"}, stopsWhenAskedTooMuch},
+		[]string{"wait-day"}, append([]string{"wait-seconds", "503"}, overflowing...), stopsWhenAskedTooMuch},
 	{Rule{"retry-after-not-faster", "it is never faster with Retry-After than without",
 		"seconds taken for milliseconds or nanoseconds, or a zero taken for a wait, turn a plea for time into its opposite",
 		"RFC 9110 §10.2.3",
@@ -53,6 +53,9 @@ var hintRules = []rule{
 
 // hinted are the scenarios with the header in which a client may come back.
 var hinted = []string{"wait-seconds", "wait-429", "wait-date", "wait-both", "wait-past", "wait-zero", "wait-unreadable", "wait-overflow"}
+
+// overflowing are the scenarios whose waits are too long for some integers.
+var overflowing = []string{"wait-overflow", "wait-overflow-int", "wait-overflow-ms"}
 
 // Timers may fire a moment early by another clock: Node's by a millisecond.
 const early = 20 * time.Millisecond
@@ -117,7 +120,7 @@ func allGaps(runs []*run) (all []time.Duration) {
 }
 
 func stopsWhenAskedTooMuch(o *observed) outcome {
-	day, overflow := o.of("wait-day"), o.of("wait-overflow")
+	day, overflow := o.of("wait-day"), o.of(overflowing...)
 	runs := append(slices.Clone(day), overflow...)
 	for _, r := range day {
 		if r.attempts() > 1 {
@@ -129,9 +132,10 @@ func stopsWhenAskedTooMuch(o *observed) outcome {
 			return outcome{Fail, fmt.Sprintf("it was still waiting after %s, with no word to its caller", short(r.over)), timelines(runs)}
 		}
 	}
-	if again := retried(overflow); len(again) > 0 {
-		if wait := quantile(allGaps(again), 0.75); wait < hammering {
-			return outcome{Fail, fmt.Sprintf("a number too large for its integers makes it come back after %s", short(wait)), timelines(overflow)}
+	for _, name := range overflowing {
+		again := retried(o.of(name))
+		if wait := quantile(allGaps(again), 0.75); len(again) > 0 && wait < hammering {
+			return outcome{Fail, fmt.Sprintf("a number too large for its integers makes it come back after %s", short(wait)), timelines(again)}
 		}
 	}
 	if len(retried(o.of("wait-seconds", "wait-429", "503"))) == 0 && len(retried(overflow)) == 0 {

@@ -65,6 +65,9 @@ func timesOut(name, what string) func(*observed) outcome {
 		if !r.cut {
 			return outcome{Pass, fmt.Sprintf("%s: it was over after %s, with %s", what, short(r.over), plural(r.attempts(), "attempt")), timelines([]*run{r})}
 		}
+		if r.attempts() > unbounded {
+			return outcome{Fail, fmt.Sprintf("%s: it left and tried again, %d attempts in %s", what, r.attempts(), short(r.over)), timelines([]*run{r})}
+		}
 		// It left by itself at least once: attempts have a timeout.
 		if r.attempts() > 1 {
 			return outcome{Inconclusive, fmt.Sprintf("%s: it left and tried again, %s in %s, and had not given up: more patience may tell", what,

@@ -179,14 +179,14 @@ func amplifies(o *observed) outcome {
 	switch {
 	case single < 2:
 		return noRetry
-	case r.cut:
-		return outcome{Inconclusive, seen + "; they were not over when patience ended", nil}
 	case calls < 20:
 		return outcome{Inconclusive, seen + "; to tell, it takes 20 calls or more", nil}
-	case factor <= 1.5:
-		return outcome{Pass, seen, nil}
-	default:
+	case factor > 1.5: // more can only come
 		return outcome{Fail, seen, []string{perSecond(r)}}
+	case r.cut:
+		return outcome{Inconclusive, seen + "; they were not over when patience ended", nil}
+	default:
+		return outcome{Pass, seen, nil}
 	}
 }
 

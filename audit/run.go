@@ -131,11 +131,13 @@ func (s *session) do(ctx context.Context, sc *scenario) *run {
 			s.pass()
 			return r
 		}
-		script = fmt.Sprintf(script, s.server.otherURL+"/~"+id+"-away/landed")
-		if r.err = s.server.faults.Run(id+"-away", "200"); r.err != nil {
+		// What was dropped at the first hop may come back at the next one, or when the target fails.
+		away := s.server.otherURL + "/~" + id + "-away/"
+		if r.err = s.server.faults.Run(id+"-away", fmt.Sprintf(script, away+"further")+", 503, 200"); r.err != nil {
 			s.pass()
 			return r
 		}
+		script = fmt.Sprintf(script, away+"landed")
 	}
 	if sc.many && s.calls() == 0 {
 		s.pass()

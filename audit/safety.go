@@ -3,6 +3,8 @@ package audit
 import (
 	"fmt"
 	"slices"
+
+	"github.com/riprap-go/riprap/flaky"
 )
 
 // What must not be sent twice, and what stays the same when it is.
@@ -36,7 +38,7 @@ var safetyRules = []rule{
 		"a reader that is at its end sends an empty body the second time, and an empty order is placed",
 		"RFC 9110 §8.6",
 		"make a new reader for each attempt"},
-		[]string{"post-503", "post-reset", "post-hang", "keyed-503", "keyed-reset"}, nil, sendsWhole},
+		[]string{"post-503", "post-reset", "post-hang", "keyed-503", "keyed-reset", "keyed-redirect"}, nil, sendsWhole},
 	{Rule{"x-should-retry", "a server that says X-Should-Retry: false is believed",
 		"the layers above a service that has given up multiply its load again",
 		"header of OpenAI's and Anthropic's APIs; Stripe-Should-Retry",
@@ -55,7 +57,7 @@ func sentOnce(name string) func(*observed) outcome {
 		case keysItself(r):
 			return outcome{NotApplicable, "it gives every POST a key of its own", nil}
 		case r.attempts() > 1:
-			return outcome{Fail, fmt.Sprintf("sent %d times", r.attempts()), append(timelines(runs), sends(r)...)}
+			return outcome{Fail, fmt.Sprintf("sent %d times", r.attempts()), append(timelines(runs), sends(r.arrivals)...)}
 		case r.cut:
 			return outcome{Inconclusive, fmt.Sprintf("sent once, but it had not given up after %s", short(r.over)), timelines(runs)}
 		default:
@@ -64,9 +66,9 @@ func sentOnce(name string) func(*observed) outcome {
 	}
 }
 
-// sends lists the requests of a run by what identifies them.
-func sends(r *run) (lines []string) {
-	for i, a := range r.arrivals[:min(len(r.arrivals), 5)] {
+// sends lists requests by what identifies them.
+func sends(arrivals []flaky.Arrival) (lines []string) {
+	for i, a := range arrivals[:min(len(arrivals), 5)] {
 		key := "no key"
 		if keys := a.Header["Idempotency-Key"]; len(keys) > 0 {
 			key = "key " + keys[0]
@@ -101,12 +103,12 @@ func keepsKey(o *observed) outcome {
 				fault = fmt.Sprintf("send %d has another body than the first", i+1)
 			}
 			if fault != "" {
-				return outcome{Fail, fault, sends(r)}
+				return outcome{Fail, fault, sends(r.arrivals)}
 			}
 		}
 	}
 	r := most(runs)
-	return outcome{Pass, fmt.Sprintf("%d sends, one key, one body", r.attempts()), sends(r)}
+	return outcome{Pass, fmt.Sprintf("%d sends, one key, one body", r.attempts()), sends(r.arrivals)}
 }
 
 func renewsKey(o *observed) outcome {
@@ -134,20 +136,27 @@ func renewsKey(o *observed) outcome {
 }
 
 func sendsWhole(o *observed) outcome {
-	runs := retried(o.of("post-503", "post-reset", "post-hang", "keyed-503", "keyed-reset"))
-	if len(runs) == 0 {
-		return outcome{NotApplicable, "it did not send a body twice", nil}
-	}
-	for _, r := range runs {
-		first := r.arrivals[0]
-		for i, a := range r.arrivals {
-			if !a.Whole || a.Hash != first.Hash {
-				return outcome{Fail, fmt.Sprintf("%s: send %d has %d bytes of %d", r.scenario.name, i+1, a.Body, first.Body), sends(r)}
+	var most []flaky.Arrival
+	for _, r := range o.of("post-503", "post-reset", "post-hang", "keyed-503", "keyed-reset", "keyed-redirect") {
+		sent := slices.Clone(r.arrivals)
+		for _, a := range r.away {
+			if a.Method == post { // a 307 is followed with the body
+				sent = append(sent, a)
 			}
 		}
+		for i, a := range sent {
+			if len(sent) > 1 && (!a.Whole || a.Hash != sent[0].Hash) {
+				return outcome{Fail, fmt.Sprintf("%s: send %d has %d bytes of %d", r.scenario.name, i+1, a.Body, sent[0].Body), sends(sent)}
+			}
+		}
+		if len(sent) > len(most) {
+			most = sent
+		}
 	}
-	r := most(runs)
-	return outcome{Pass, fmt.Sprintf("%d sends of %d bytes, one hash", r.attempts(), r.arrivals[0].Body), sends(r)}
+	if len(most) < 2 {
+		return outcome{NotApplicable, "it did not send a body twice", nil}
+	}
+	return outcome{Pass, fmt.Sprintf("%d sends of %d bytes, one hash", len(most), most[0].Body), sends(most)}
 }
 
 func believes(o *observed) outcome {

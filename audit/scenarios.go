@@ -26,6 +26,9 @@ const (
 // A date has whole seconds, and is asked for from the second in which the answer is given: date+4s is three seconds ahead, or up to
 // four.
 
+// What overflows differs: ten digits are too many nanoseconds for 64 bits, and too many milliseconds for JavaScript's timers;
+// twenty are too many for any integer; five weeks are too many milliseconds for 32 bits.
+
 // hintedRuns is how often a scenario runs in which a single wait drawn short would prove nothing.
 const hintedRuns = 6
 
@@ -36,9 +39,12 @@ var scenarios = []scenario{
 	{name: "drip", method: get, script: "slow=300ms/byte body=" + drops, runs: 1},
 	{name: "endless", method: get, script: "endless", runs: 1},
 	{name: "post-hang", method: post, script: "hang", runs: 1},
+	{name: "late-503", method: get, script: "503*2 delay=6s, hang", runs: 1}, // little is left then
 
 	{name: "wait-day", method: get, script: "429 retry-after=86400", runs: 2},
-	{name: "wait-overflow", method: get, script: "503 retry-after=99999999999999999999", runs: hintedRuns},
+	{name: "wait-overflow", method: get, script: "503 retry-after=9999999999", runs: hintedRuns},
+	{name: "wait-overflow-int", method: get, script: "503 retry-after=99999999999999999999", runs: 2},
+	{name: "wait-overflow-ms", method: get, script: "503 retry-after=3000000", runs: 2},
 	{name: "wait-date", method: get, script: "503 retry-after=date+4s", runs: hintedRuns},
 	{name: "wait-seconds", method: get, script: "503 retry-after=3", runs: hintedRuns},
 	{name: "wait-429", method: get, script: "429 retry-after=3", runs: hintedRuns},

@@ -21,7 +21,7 @@ var wireRules = []rule{
 		"the services below work on answers that nobody waits for any more",
 		"gRPC over HTTP/2 (grpc-timeout); Google SRE book, chapter 22, deadline propagation",
 		"send the time that is left, computed at each attempt"},
-		[]string{"503", "hang"}, nil, sendsDeadline},
+		[]string{"503", "hang", "late-503"}, nil, sendsDeadline},
 	{Rule{"attempt-header", "an attempt header counts right",
 		"who reads it takes first tries for retries, or the reverse: layers below decide wrongly, and graphs lie",
 		"gRPC proposal A6 (grpc-previous-rpc-attempts)",
@@ -53,7 +53,7 @@ func keepsSecrets(o *observed) outcome {
 	}
 	switch {
 	case len(evidence) > 0:
-		return outcome{Fail, "sent on to another host", evidence}
+		return outcome{Fail, "sent on to another host", slices.Compact(evidence)}
 	case !carried:
 		return outcome{NotApplicable, "it was given neither credentials nor a key", nil}
 	case !followed:
@@ -92,7 +92,7 @@ func grpcTimeout(s string) (time.Duration, bool) {
 func sendsDeadline(o *observed) outcome {
 	found := ""
 	for name, read := range deadlineHeaders {
-		for _, r := range o.of("503", "hang") {
+		for _, r := range o.of("503", "hang", "late-503") {
 			before := time.Duration(-1)
 			for i, a := range r.arrivals {
 				if len(a.Header[name]) == 0 {
@@ -100,14 +100,14 @@ func sendsDeadline(o *observed) outcome {
 				}
 				found = name
 				left, ok := read(a.Header[name][0])
-				stayed := a.Ended.Sub(a.Time)
+				stayed, gone := r.stayed(i)
 				var fault string
 				switch {
 				case !ok || len(a.Header[name]) > 1:
 					fault = "that cannot be read: " + strings.Join(a.Header[name], ", ")
-				case before >= 0 && left > before:
+				case before >= 0 && left > before+before/20+tellable: // with a limit for each attempt it stays the same, nearly
 					fault = fmt.Sprintf("of %s after one of %s", short(left), short(before))
-				case a.Left && left > stayed+stayed/2+time.Second/2:
+				case gone && left > stayed+stayed/2+time.Second/2:
 					if o.noisy(left / 4) {
 						return outcome{Inconclusive, "on a machine too busy to tell how long it stays", timelines([]*run{r})}
 					}
@@ -124,6 +124,19 @@ func sendsDeadline(o *observed) outcome {
 		return outcome{NotApplicable, "it sends no deadline", nil}
 	}
 	return outcome{Pass, found + " never promises more than the attempt before, nor than it stays", nil}
+}
+
+// stayed says how long the client waited for the answer to an attempt, and whether it was the client that ended that.
+func (r *run) stayed(attempt int) (time.Duration, bool) {
+	a := r.arrivals[attempt]
+	switch {
+	case r.cut && attempt == len(r.arrivals)-1: // the audit ended it
+		return 0, false
+	case a.Ended.IsZero(): // the server has not noticed yet
+		return r.began.Add(r.over).Sub(a.Time), true
+	default:
+		return a.Ended.Sub(a.Time), a.Left
+	}
 }
 
 // attemptHeaders say which attempt a request is.

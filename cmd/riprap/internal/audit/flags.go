@@ -204,7 +204,7 @@ func usage(f *flag.FlagSet, w io.Writer) {
 	fmt.Fprint(w, `usage: riprap audit [flags] -- COMMAND {url}
        riprap audit -list
 
-Runs a program that makes an HTTP call, about 110 times and side by side,
+Runs a program that makes an HTTP call, about 115 times and side by side,
 against a server on loopback that fails on purpose, and judges what the server
 sees: does the program try again, wait, spread its waits, heed Retry-After,
 stop, and leave alone what must not be sent twice? That takes little longer
