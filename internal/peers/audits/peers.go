@@ -86,7 +86,7 @@ var peers = []peer{
 	{
 		name:     "got",
 		title:    "got",
-		about:    "Got retries by default, and not what is no idempotent method.",
+		about:    "Got retries by default, and not what is no idempotent method. To each wait it adds up to 100 ms at random (`noise`), which is less than the rule about jitter asks for.",
 		versions: func() (string, error) { return nodeVersions("got") },
 		configurations: []configuration{
 			node("got", defaults, "`got(url, {method, headers, body})`", "[got, Retry API](https://github.com/sindresorhus/got/blob/main/documentation/7-retry.md): two retries by default"),
