@@ -45,15 +45,16 @@ func keepsSecrets(o *observed) outcome {
 			carried = true
 			for _, a := range r.away {
 				followed = true
-				if len(a.Header[name]) > 0 {
-					evidence = append(evidence, fmt.Sprintf("%s: %s %s on the other host came with %s", r.scenario.name, a.Method, a.Path, name))
+				line := fmt.Sprintf("%s: %s %s on the other host came with %s", r.scenario.name, a.Method, a.Path, name)
+				if len(a.Header[name]) > 0 && !slices.Contains(evidence, line) {
+					evidence = append(evidence, line)
 				}
 			}
 		}
 	}
 	switch {
 	case len(evidence) > 0:
-		return outcome{Fail, "sent on to another host", slices.Compact(evidence)}
+		return outcome{Fail, "sent on to another host", evidence}
 	case !carried:
 		return outcome{NotApplicable, "it was given neither credentials nor a key", nil}
 	case !followed:
