@@ -69,6 +69,10 @@ func TestAClientThatNeverTriesAgainIsNotJudgedByItsWaits(t *testing.T) {
 			t.Errorf("http.Client: %v, want %s", f, want)
 		}
 	}
+	// Whoever drops one of them and not the other is told which.
+	if f := report.finding(t, "redirect-secrets"); f.Seen != "Idempotency-Key went on to another host, Authorization did not" {
+		t.Errorf("http.Client: %v, want it to say which", f)
+	}
 }
 
 func TestWhatAClientCannotDoIsNotApplicable(t *testing.T) {

@@ -35,27 +35,33 @@ var wireRules = []rule{
 }
 
 func keepsSecrets(o *observed) outcome {
-	carried, followed := false, false
-	var evidence []string
-	for _, r := range o.of("redirect", "keyed-redirect") {
-		for _, name := range []string{"Authorization", "Idempotency-Key"} {
+	followed := false
+	var carried, leaked, evidence []string
+	for _, name := range []string{"Authorization", "Idempotency-Key"} {
+		for _, r := range o.of("redirect", "keyed-redirect") {
 			if len(r.arrivals[0].Header[name]) == 0 {
 				continue
 			}
-			carried = true
+			carried = append(carried, name)
 			for _, a := range r.away {
 				followed = true
 				line := fmt.Sprintf("%s: %s %s on the other host came with %s", r.scenario.name, a.Method, a.Path, name)
 				if len(a.Header[name]) > 0 && !slices.Contains(evidence, line) {
 					evidence = append(evidence, line)
+					leaked = append(leaked, name)
 				}
 			}
 		}
 	}
+	kept := slices.DeleteFunc(carried, func(name string) bool { return slices.Contains(leaked, name) })
 	switch {
-	case len(evidence) > 0:
-		return outcome{Fail, "sent on to another host", evidence}
-	case !carried:
+	case len(leaked) > 0:
+		seen := strings.Join(slices.Compact(leaked), " and ") + " went on to another host"
+		if len(kept) > 0 {
+			seen += ", " + kept[0] + " did not"
+		}
+		return outcome{Fail, seen, evidence}
+	case len(kept) == 0:
 		return outcome{NotApplicable, "it was given neither credentials nor a key", nil}
 	case !followed:
 		return outcome{Pass, "it does not follow to another host", nil}
