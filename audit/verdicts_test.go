@@ -84,6 +84,7 @@ func TestVerdictsBetweenPassAndFail(t *testing.T) {
 		"left and tried again for ever":          {"timeout-drip", map[string][]*run{"drip": {cut(every(time.Second, 21))}}, Fail},
 		"a certificate that it takes":            {"tls-final", map[string][]*run{"tls": {came(0)}}, NotApplicable},
 		"a key is sent once":                     {"key-same", map[string][]*run{"keyed-503": {came(0)}}, NotApplicable},
+		"two keys on each send":                  {"key-same", map[string][]*run{"keyed-503": {twoKeys(every(time.Second, 2))}}, Fail},
 		"one operation":                          {"key-new", map[string][]*run{"post-503": {with("Idempotency-Key", "#1", came(0))}}, Inconclusive},
 		"a body is sent once":                    {"body-whole", map[string][]*run{"post-503": {came(0)}}, NotApplicable},
 		"a POST that had not given up":           {"post-timeout", map[string][]*run{"post-hang": {cut(came(0))}}, Inconclusive},
@@ -135,6 +136,14 @@ func deadlines(milliseconds ...string) *run {
 	r := every(time.Second, len(milliseconds))
 	for i, ms := range milliseconds {
 		r.arrivals[i].Header["X-Request-Timeout-Ms"] = []string{ms}
+	}
+	return r
+}
+
+// twoKeys gives each request of a run the same two keys.
+func twoKeys(r *run) *run {
+	for _, a := range r.arrivals {
+		a.Header["Idempotency-Key"] = []string{"#1", "#2"}
 	}
 	return r
 }
