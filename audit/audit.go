@@ -18,13 +18,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 )
 
 const (
 	defaultPatience = 30 * time.Second
+	defaultCalls    = 100
 
 	// spreadRuns is how often the client runs where the question is how its waits are spread; see spread.go.
 	spreadRuns = 32
@@ -53,25 +53,22 @@ type Audit struct {
 	// Client is who is audited.
 	Client Client
 
-	// Name of the client, for the report.
-	Name string
-
 	// Patience is how long a run may take before it is ended. A client without a timeout uses up all of it. Zero means
 	// 30 seconds.
 	Patience time.Duration
 
-	// Calls is how many calls at once show what retries add up to in an outage. Zero means 100, negative means that
-	// the client cannot make several.
+	// Calls is how many calls at once show what retries add up to in an outage. Zero means 100; fewer than 20 cannot tell.
 	Calls int
 
 	// Rules are the ids of those to judge. None means all. Scenarios that no rule asks for are not run.
 	Rules []string
 
-	// Claims are the ids of rules that are not applicable unless the client claims to keep to them, such as
-	// "x-should-retry".
+	// Claims are the ids of rules that the client claims to keep to. It changes the verdict of "x-should-retry" alone, which
+	// is not applicable to a client that does not claim it. None means no claims.
 	Claims []string
 
-	// Progress, if set, is told now and then how many runs are over, of how many. It is called by one goroutine at a time.
+	// Progress, if set, is told how many runs are over, of how many: at the start, then after each. It is called by one
+	// goroutine at a time, and runs wait for it.
 	Progress func(done, total int)
 
 	listen func() (*places, error) // nil means loopback
@@ -79,19 +76,18 @@ type Audit struct {
 
 // A Report is what an audit found.
 type Report struct {
-	Client   string        `json:"client,omitempty"` // its Name
-	Started  time.Time     `json:"started"`          // when the audit began
-	Elapsed  time.Duration `json:"-"`                // what the audit took
-	Slowest  time.Duration `json:"-"`                // what its longest run took
-	Findings []Finding     `json:"rules"`            // one for each rule, in the order of Rules
+	Started  time.Time     // when the audit began
+	Elapsed  time.Duration // what the audit took
+	Slowest  time.Duration // what its longest run took
+	Findings []Finding     // one for each rule that was judged, in the order of Rules
 }
 
 // A Finding is what an audit says of one rule.
 type Finding struct {
 	Rule
-	Verdict  Verdict  `json:"verdict"`            // whether the client keeps to it
-	Seen     string   `json:"seen"`               // what decided it, in a sentence
-	Evidence []string `json:"evidence,omitempty"` // the requests: times, headers, hashes
+	Verdict  Verdict  // whether the client keeps to it
+	Seen     string   // what decided it, in a sentence
+	Evidence []string // the requests, a line each or several in one: times, headers, hashes; may be empty
 }
 
 // A Verdict says whether a client keeps to a rule.
@@ -105,8 +101,8 @@ const (
 	NotApplicable Verdict = "not applicable" // no occasion to break the rule
 )
 
-// Run audits the client. It returns an error if that is not possible: a rule does not exist, the client cannot even make a call
-// that is answered at once, or ctx ended.
+// Run audits the client. It returns an error, and no report, if that is not possible: a rule does not exist, the client cannot
+// even make a call that is answered at once, or ctx ended, whose cause the error is then. A client that breaks rules is no error.
 func (a *Audit) Run(ctx context.Context) (*Report, error) {
 	if a.Client == nil {
 		return nil, errors.New("audit: no client to audit")
@@ -124,7 +120,7 @@ func (a *Audit) Run(ctx context.Context) (*Report, error) {
 	}
 	defer s.stop()
 
-	report := &Report{Client: a.Name, Started: time.Now()}
+	report := &Report{Started: time.Now()}
 	if err := s.preflight(ctx); err != nil {
 		return nil, err
 	}
@@ -141,21 +137,6 @@ func (a *Audit) Run(ctx context.Context) (*Report, error) {
 	return report, nil
 }
 
-// Failed returns the findings that are failures, of the rules that are named or of all. A name that is no rule's is an error
-// that lists them.
-func (r *Report) Failed(rules ...string) ([]Finding, error) {
-	if _, err := choose(rules); err != nil {
-		return nil, err
-	}
-	var failed []Finding
-	for _, f := range r.Findings {
-		if f.Verdict == Fail && (len(rules) == 0 || slices.Contains(rules, f.ID)) {
-			failed = append(failed, f)
-		}
-	}
-	return failed, nil
-}
-
 // String returns the finding in a line, or several if there is evidence.
 func (f Finding) String() string {
 	line := fmt.Sprintf("%s: %s: %s", f.ID, f.Verdict, f.Seen)
@@ -167,4 +148,4 @@ func (f Finding) String() string {
 
 func (a *Audit) patience() time.Duration { return cmp.Or(max(a.Patience, 0), defaultPatience) }
 
-func (a *Audit) calls() int { return max(cmp.Or(a.Calls, 100), 0) }
+func (a *Audit) calls() int { return cmp.Or(max(a.Calls, 0), defaultCalls) }

@@ -36,17 +36,18 @@ func Example_test() {
 		newClient := func() *http.Client {
 			return &http.Client{Transport: &riphttp.Transport{}, Timeout: 20 * time.Second}
 		}
-		a := audit.Audit{Client: audit.HTTP(newClient)}
+		a := audit.Audit{
+			Client: audit.HTTP(newClient),
+			Rules:  []string{"retries-503", "jitter", "retry-after-date", "post-reset", "timeout-hang"},
+		}
 		report, err := a.Run(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		failed, err := report.Failed("retries-503", "jitter", "retry-after-date", "post-reset", "timeout-hang")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, f := range failed {
-			t.Error(f)
+		for _, f := range report.Findings {
+			if f.Verdict == audit.Fail {
+				t.Error(f)
+			}
 		}
 	}
 }

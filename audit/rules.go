@@ -8,11 +8,11 @@ import (
 
 // A Rule is what a client is to keep to.
 type Rule struct {
-	ID     string `json:"id"`     // by which it is named in an Audit
-	Title  string `json:"title"`  // what a client does that keeps to it
-	Why    string `json:"why"`    // what happens otherwise
-	Source string `json:"source"` // where the rule comes from
-	Fix    string `json:"fix"`    // what to change
+	ID     string // by which it is named in an Audit
+	Title  string // what a client does that keeps to it
+	Why    string // what happens otherwise
+	Source string // where the rule comes from
+	Fix    string // what to change in a client that breaks it
 }
 
 // Rules returns all rules, in the order of a report.

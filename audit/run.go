@@ -139,11 +139,6 @@ func (s *session) do(ctx context.Context, sc *scenario) *run {
 		}
 		script = fmt.Sprintf(script, away+"landed")
 	}
-	if sc.many && s.calls() == 0 {
-		s.pass()
-		r.err = fmt.Errorf("%w: it is not said that the client can make several calls in one process", errors.ErrUnsupported)
-		return r
-	}
 	// A timeout of just the patience is one that it has patience for.
 	runCtx, cancel := context.WithTimeout(ctx, s.patience()+s.patience()/10)
 	defer cancel()

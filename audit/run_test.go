@@ -122,24 +122,6 @@ func TestEveryRuleSaysWhyAndWhatToChange(t *testing.T) {
 	}
 }
 
-func TestFailedNamesTheFailuresAmongTheRulesAsked(t *testing.T) {
-	report := &Report{Findings: []Finding{
-		{Rule: Rule{ID: "jitter"}, Verdict: Fail}, {Rule: Rule{ID: "tls-final"}, Verdict: Pass}, {Rule: Rule{ID: "key-same"}, Verdict: Fail},
-	}}
-	tests := []struct {
-		rules []string
-		want  int
-	}{{nil, 2}, {[]string{"jitter", "tls-final"}, 1}, {[]string{"tls-final"}, 0}}
-	for _, tt := range tests {
-		if failed, err := report.Failed(tt.rules...); err != nil || len(failed) != tt.want {
-			t.Errorf("Failed(%v) = %v, %v, want %d findings", tt.rules, failed, err, tt.want)
-		}
-	}
-	if _, err := report.Failed("no-such"); err == nil {
-		t.Error("Failed of a rule that does not exist: no error")
-	}
-}
-
 func TestAClientOnRealSocketsIsJudgedTheSame(t *testing.T) {
 	a := Audit{
 		Client: HTTP(func() *http.Client { return &http.Client{Transport: &http.Transport{}} }),

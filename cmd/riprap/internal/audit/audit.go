@@ -48,7 +48,6 @@ func (q *request) audit(ctx context.Context, progressTo io.Writer) (*report, err
 			called.Store(true)
 			return q.program.call(ctx, c)
 		},
-		Name:     q.name,
 		Patience: q.patience,
 		Calls:    q.calls,
 		Rules:    q.rules,

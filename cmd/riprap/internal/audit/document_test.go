@@ -84,7 +84,7 @@ func FuzzWhatAClientSaysIsValidXMLAndJSON(f *testing.F) {
 	f.Fuzz(func(t *testing.T, client, seen, evidence string) {
 		for _, v := range []audit.Verdict{audit.Pass, audit.Fail, audit.Inconclusive, audit.NotApplicable} {
 			r := example()
-			r.Client = client
+			r.name = client
 			r.Findings[0].Verdict, r.Findings[0].Seen, r.Findings[0].Evidence = v, seen, []string{evidence}
 			for _, lax := range []bool{false, true} {
 				r.lax = lax

@@ -35,7 +35,7 @@ type ruleJSON struct {
 func (r *report) json() (string, error) {
 	d := document{
 		Format:  1,
-		Client:  r.Client,
+		Client:  r.name,
 		Command: r.program.String(),
 		Started: r.Started.UTC(),
 		Seconds: round(r.Elapsed),

@@ -42,7 +42,7 @@ type note struct {
 
 func (r *report) xml() (string, error) {
 	s := suite{
-		Name:      "riprap audit of " + clean(r.Client),
+		Name:      "riprap audit of " + clean(r.name),
 		Tests:     len(r.Findings),
 		Time:      fmt.Sprintf("%.3f", r.Elapsed.Seconds()),
 		Timestamp: r.Started.UTC().Format("2006-01-02T15:04:05"),

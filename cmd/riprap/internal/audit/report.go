@@ -70,7 +70,7 @@ func (r *report) verdict() string {
 	total, passed, failed, required := len(r.Findings), r.of(audit.Pass), r.of(audit.Fail), r.offenders()
 	switch {
 	case len(passed) == total:
-		return fmt.Sprintf("%s keeps to %s.", r.Client, all(total))
+		return fmt.Sprintf("%s keeps to %s.", r.name, all(total))
 	case len(passed)+len(failed) == 0 && total == 1:
 		return "The rule could not be judged."
 	case len(passed)+len(failed) == 0:

@@ -106,7 +106,7 @@ func (r *report) proofs(b *strings.Builder, on terminal.Screen) {
 
 // rest says what became of the rules that do not fail.
 func (r *report) rest() string {
-	text := fmt.Sprintf("%s: %s", r.Client, counted(len(r.of(audit.Pass)), "passes", "pass"))
+	text := fmt.Sprintf("%s: %s", r.name, counted(len(r.of(audit.Pass)), "passes", "pass"))
 	if n := len(r.of(audit.Inconclusive)); n > 0 {
 		text += ", " + counted(n, "is inconclusive", "are inconclusive")
 	}

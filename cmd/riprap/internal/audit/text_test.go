@@ -37,9 +37,9 @@ func example() *report {
 		}
 	}
 	return &report{
-		Report: &audit.Report{Client: "curl", Started: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
+		Report: &audit.Report{Started: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
 			Elapsed: 33400 * time.Millisecond, Slowest: 33012 * time.Millisecond, Findings: found},
-		request: &request{program: *programOf("curl -u me:secret {url}", "", "curl", "--retry", "3", "{url}")},
+		request: &request{name: "curl", program: *programOf("curl -u me:secret {url}", "", "curl", "--retry", "3", "{url}")},
 		runs:    110,
 	}
 }
