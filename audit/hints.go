@@ -13,37 +13,37 @@ var hintRules = []rule{
 		"the server says when it can answer: whoever comes earlier is refused again and keeps it busy",
 		"RFC 9110 §10.2.3",
 		"wait for at least as long as asked, and add jitter on top"},
-		[]string{"wait-seconds", "wait-429"}, []string{"503"}, noEarlier(3*time.Second, 3*time.Second, "", "wait-seconds", "wait-429")},
+		[]string{"wait-seconds", "wait-429"}, []string{"503"}, noEarlier(3*time.Second, 3*time.Second, "")},
 	{Rule{"retry-after-date", "no attempt comes before the date in Retry-After",
 		"a parser for numbers reads a date as zero, and the client comes back at once",
 		"RFC 9110 §10.2.3, §5.6.7",
 		"read all three forms of an HTTP-date too"},
-		[]string{"wait-date"}, []string{"503"}, noEarlier(3*time.Second, 2*time.Second, "HTTP-dates have whole seconds", "wait-date")},
+		[]string{"wait-date"}, []string{"503"}, noEarlier(3*time.Second, 2*time.Second, "HTTP-dates have whole seconds")},
 	{Rule{"retry-after-both", "seconds and a date in two lines are no reason to come earlier than both",
 		"proxies add a Retry-After of their own; a client that trips over two comes back at once",
 		"RFC 9110 §5.3, §10.2.3",
 		"take the longest wait of those that can be read"},
-		[]string{"wait-both"}, []string{"503"}, noEarlier(4*time.Second, 2*time.Second, "the longer one is safer, the RFC leaves the choice open", "wait-both")},
+		[]string{"wait-both"}, []string{"503"}, noEarlier(4*time.Second, 2*time.Second, "the longer one is safer, the RFC leaves the choice open")},
 	{Rule{"retry-after-past", "a date in the past does not make it hammer",
 		"a stale or cached answer makes every client come back at once, again and again",
 		"RFC 9110 §10.2.3",
 		"fall back to the client's own backoff"},
-		[]string{"wait-past"}, []string{"503"}, doesNotHammer("wait-past")},
+		[]string{"wait-past"}, []string{"503"}, doesNotHammer},
 	{Rule{"retry-after-zero", "Retry-After: 0 does not make it hammer",
 		"zero means that the server sets no minimum, not that it wants the request in a loop",
 		"RFC 9110 §10.2.3",
 		"keep the client's own backoff as the least wait"},
-		[]string{"wait-zero"}, []string{"503"}, doesNotHammer("wait-zero")},
+		[]string{"wait-zero"}, []string{"503"}, doesNotHammer},
 	{Rule{"retry-after-unreadable", "a Retry-After that cannot be read does not make it hammer",
 		"what does not parse becomes zero, and zero a loop",
 		"RFC 9110 §10.2.3",
 		"treat what does not parse as absent"},
-		[]string{"wait-unreadable"}, []string{"503"}, doesNotHammer("wait-unreadable")},
+		[]string{"wait-unreadable"}, []string{"503"}, doesNotHammer},
 	{Rule{"retry-after-huge", "it comes back neither early nor after a day when asked to wait for a day",
 		"capped, the wait is broken; obeyed, the caller sleeps for a day; as a number too large it overflows and is a wait of nothing",
 		"RFC 9110 §10.2.3",
 		"above a limit stop at once, and tell the caller how long the server asked for"},
-		[]string{"wait-day"}, append([]string{"wait-seconds", "503"}, overflowing...), stopsWhenAskedTooMuch},
+		[]string{"wait-day"}, append([]string{"wait-seconds", "wait-429", "503"}, overflowing...), stopsWhenAskedTooMuch},
 	{Rule{"retry-after-not-faster", "it is never faster with Retry-After than without",
 		"seconds taken for milliseconds or nanoseconds, or a zero taken for a wait, turn a plea for time into its opposite",
 		"RFC 9110 §10.2.3",
@@ -69,10 +69,11 @@ func ownIsLonger(o *observed, asked time.Duration) bool {
 	return len(own) > 0 && slices.Min(own) >= asked
 }
 
-// noEarlier judges the waits in some scenarios: asked is the wait that they ask for, least is what it may be taken for.
-func noEarlier(asked, least time.Duration, remark string, names ...string) func(*observed) outcome {
-	return func(o *observed) outcome {
-		runs := retried(o.of(names...))
+// noEarlier fails waits that are shorter than least, which is what a careful client may take the wait asked for to be. The remark
+// says why waits between the two are right.
+func noEarlier(asked, least time.Duration, remark string) func(*observed, []*run) outcome {
+	return func(o *observed, runs []*run) outcome {
+		runs = retried(runs)
 		if len(runs) == 0 {
 			return noRetry
 		}
@@ -92,23 +93,20 @@ func noEarlier(asked, least time.Duration, remark string, names ...string) func(
 }
 
 // doesNotHammer fails a client that waits for nothing in several runs. One wait drawn short by chance is not followed by others.
-func doesNotHammer(name string) func(*observed) outcome {
-	return func(o *observed) outcome {
-		runs := o.of(name)
-		again := retried(runs)
-		wait := quantile(allGaps(again), 0.75)
-		switch {
-		case len(again) == 0 && len(retried(o.of("503"))) == 0:
-			return noRetry
-		case len(again) == 0:
-			return outcome{Pass, "it stops", timelines(runs)}
-		case wait < hammering:
-			return outcome{Fail, fmt.Sprintf("three quarters of its waits are shorter than %s", short(wait)), timelines(again)}
-		case wait < tellable || o.noisy(wait/2):
-			return outcome{Inconclusive, fmt.Sprintf("a quarter of its waits are %s or longer: too short to tell on this machine", short(wait)), timelines(again)}
-		default:
-			return outcome{Pass, fmt.Sprintf("its own waits, a quarter of them %s or longer", short(wait)), timelines(again)}
-		}
+func doesNotHammer(o *observed, runs []*run) outcome {
+	again := retried(runs)
+	wait := quantile(allGaps(again), 0.75)
+	switch {
+	case len(again) == 0 && len(retried(o.of("503"))) == 0:
+		return noRetry
+	case len(again) == 0:
+		return outcome{Pass, "it stops", timelines(runs)}
+	case wait < hammering:
+		return outcome{Fail, fmt.Sprintf("three quarters of its waits are shorter than %s", short(wait)), timelines(again)}
+	case wait < tellable || o.noisy(wait/2):
+		return outcome{Inconclusive, fmt.Sprintf("a quarter of its waits are %s or longer: too short to tell on this machine", short(wait)), timelines(again)}
+	default:
+		return outcome{Pass, fmt.Sprintf("its own waits, a quarter of them %s or longer", short(wait)), timelines(again)}
 	}
 }
 
@@ -119,9 +117,9 @@ func allGaps(runs []*run) (all []time.Duration) {
 	return all
 }
 
-func stopsWhenAskedTooMuch(o *observed) outcome {
-	day, overflow := o.of("wait-day"), o.of(overflowing...)
-	runs := append(slices.Clone(day), overflow...)
+func stopsWhenAskedTooMuch(o *observed, day []*run) outcome {
+	overflow := o.of(overflowing...)
+	runs := slices.Concat(day, overflow)
 	for _, r := range day {
 		if r.attempts() > 1 {
 			return outcome{Fail, fmt.Sprintf("asked for a day, it came back after %s", short(r.gaps()[0])), timelines(day)}
@@ -151,7 +149,7 @@ func stopsWhenAskedTooMuch(o *observed) outcome {
 
 // notFaster asks of each scenario whether all its first waits are shorter than all those without the header: for waits drawn alike the odds
 // against it are a million to one. A fifth is left for what the machine adds here and there.
-func notFaster(o *observed) outcome {
+func notFaster(o *observed, _ []*run) outcome {
 	without := gapsAt(o.of("503"), 0)
 	if len(without) == 0 {
 		return noRetry

@@ -16,17 +16,17 @@ var limitRules = []rule{
 		"one silent server takes every thread and connection of its callers",
 		"AWS Builders' Library, Timeouts, retries and backoff with jitter",
 		"bound each attempt, and the whole call with its waits"},
-		[]string{"hang"}, nil, timesOut("hang", "no answer")},
+		[]string{"hang"}, nil, timesOut("no answer")},
 	{Rule{"timeout-drip", "it gives up on an answer that drips",
 		"a timeout for the header alone, or for silence, never ends a body of one byte now and then",
 		"AWS Builders' Library, Timeouts, retries and backoff with jitter",
 		"bound the whole call, its body included"},
-		[]string{"drip"}, nil, timesOut("drip", "three bytes a second")},
+		[]string{"drip"}, nil, timesOut("three bytes a second")},
 	{Rule{"timeout-endless", "it gives up on an answer that never ends",
 		"a body without end is data all the time, and fills whatever it is read into",
 		"AWS Builders' Library, Timeouts, retries and backoff with jitter",
 		"bound the whole call, its body included, or the body's size"},
-		[]string{"endless"}, nil, timesOut("endless", "a body without end")},
+		[]string{"endless"}, nil, timesOut("a body without end")},
 	{Rule{"final-status", "what no retry can cure is not repeated",
 		"a wrong request is wrong every time: repeating it delays the error and loads the service",
 		"RFC 9110 §15.5, §15.6.2",
@@ -44,8 +44,7 @@ var finalStatuses = []string{"400", "401", "403", "404", "409", "422", "501"}
 // More attempts than that are no limit worth the name, whatever ends them.
 const unbounded = 20
 
-func givesUp(o *observed) outcome {
-	runs := o.of("503")
+func givesUp(_ *observed, runs []*run) outcome {
 	r := most(runs)
 	if r.attempts() > unbounded {
 		return outcome{Fail, fmt.Sprintf("%d attempts in %s", r.attempts(), short(r.over)), timelines([]*run{r})}
@@ -59,9 +58,10 @@ func givesUp(o *observed) outcome {
 	return outcome{Pass, plural(r.attempts(), "attempt") + " at most", timelines([]*run{r})}
 }
 
-func timesOut(name, what string) func(*observed) outcome {
-	return func(o *observed) outcome {
-		r := o.of(name)[0]
+// timesOut fails a client that is still there when patience ends. It met what is said.
+func timesOut(what string) func(*observed, []*run) outcome {
+	return func(o *observed, runs []*run) outcome {
+		r := runs[0]
 		if !r.cut {
 			return outcome{Pass, fmt.Sprintf("%s: it was over after %s, with %s", what, short(r.over), plural(r.attempts(), "attempt")), timelines([]*run{r})}
 		}
@@ -84,8 +84,7 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-func acceptsFinal(o *observed) outcome {
-	runs := o.of(finalStatuses...)
+func acceptsFinal(_ *observed, runs []*run) outcome {
 	repeated := retried(runs)
 	if len(repeated) == 0 {
 		return outcome{Pass, "each sent once: " + strings.Join(finalStatuses, " "), nil}
@@ -97,7 +96,7 @@ func acceptsFinal(o *observed) outcome {
 	return outcome{Fail, "sent again after " + strings.Join(which, ", "), timelines(repeated)}
 }
 
-func endsAtCertificate(o *observed) outcome {
+func endsAtCertificate(o *observed, _ []*run) outcome {
 	r := o.runs["tls"][0]
 	switch {
 	case len(r.arrivals) > 0:

@@ -12,17 +12,17 @@ var retryRules = []rule{
 		"a single overloaded or restarting instance becomes the caller's error",
 		"RFC 9110 §15.6.4, §9.2.2",
 		"try again after 502, 503 and 504, a few times, with backoff"},
-		[]string{"503"}, nil, triesAgain("503")},
+		[]string{"503"}, nil, triesAgain},
 	{Rule{"retries-429", "a GET is sent again after 429",
 		"a limit that is over in a second becomes the caller's error",
 		"RFC 6585 §4",
 		"try again after 429, no earlier than Retry-After says"},
-		[]string{"429"}, nil, triesAgain("429")},
+		[]string{"429"}, nil, triesAgain},
 	{Rule{"retries-reset", "a GET is sent again after a connection reset",
 		"each deployment of the service resets connections, and each reset becomes the caller's error",
 		"RFC 9110 §9.2.2",
 		"try a request with an idempotent method again when its connection breaks"},
-		[]string{"reset"}, nil, triesAgain("reset")},
+		[]string{"reset"}, nil, triesAgain},
 	{Rule{"backoff-grows", "waits grow from attempt to attempt",
 		"a service that is down for a minute gets the same load from its clients for the whole of it",
 		"Google SRE book, chapter 22; RFC 9110 leaves it to clients",
@@ -45,14 +45,12 @@ var retryRules = []rule{
 		[]string{"many"}, []string{"503"}, amplifies},
 }
 
-func triesAgain(name string) func(*observed) outcome {
-	return func(o *observed) outcome {
-		r := most(o.of(name))
-		if r.attempts() < 2 {
-			return outcome{Fail, "sent once", timelines([]*run{r})}
-		}
-		return outcome{Pass, fmt.Sprintf("sent %d times", r.attempts()), timelines([]*run{r})}
+func triesAgain(_ *observed, runs []*run) outcome {
+	r := most(runs)
+	if r.attempts() < 2 {
+		return outcome{Fail, "sent once", timelines([]*run{r})}
 	}
+	return outcome{Pass, fmt.Sprintf("sent %d times", r.attempts()), timelines([]*run{r})}
 }
 
 // noRetry is the outcome where a client that never tries again has nothing to be judged by.
@@ -62,8 +60,7 @@ var noRetry = outcome{NotApplicable, "it did not try again", nil}
 // little; 32 runs place it within about a tenth.
 const high = 0.8
 
-func grows(o *observed) outcome {
-	runs := o.of("503")
+func grows(o *observed, runs []*run) outcome {
 	waits := commonGaps(runs)
 	switch {
 	case len(waits) == 0:
@@ -104,8 +101,7 @@ func commonGaps(runs []*run) (waits [][]time.Duration) {
 	return waits
 }
 
-func jitters(o *observed) outcome {
-	runs := o.of("503")
+func jitters(o *observed, runs []*run) outcome {
 	if len(retried(runs)) == 0 {
 		return noRetry
 	}
@@ -143,8 +139,7 @@ func (s spread) String() string {
 	return fmt.Sprintf("of %d waits around %s, %d lie within %s of each other", s.n, short(s.mean), s.densest, short(s.window))
 }
 
-func jittersAtCap(o *observed) outcome {
-	runs := o.of("503")
+func jittersAtCap(o *observed, runs []*run) outcome {
 	if len(retried(runs)) == 0 {
 		return noRetry
 	}
@@ -166,8 +161,8 @@ func jittersAtCap(o *observed) outcome {
 	return outcome{o.told(s, alpha), fmt.Sprintf("retry %d: %s", last+1, s), timelines(runs)}
 }
 
-func amplifies(o *observed) outcome {
-	r := o.of("many")[0]
+func amplifies(o *observed, runs []*run) outcome {
+	r := runs[0]
 	calls := r.call.Calls
 	single := 0
 	if alone := o.of("503"); len(alone) > 0 {

@@ -27,9 +27,11 @@ func Rules() []Rule {
 // A rule is a Rule with what decides it.
 type rule struct {
 	Rule
-	scenarios []string // that it judges
-	beside    []string // that it compares them with
-	judge     func(*observed) outcome
+	scenarios []string // what it judges
+	beside    []string // what it compares them with
+
+	// judge is given the runs of scenarios in which at least one request came.
+	judge func(*observed, []*run) outcome
 }
 
 // An outcome is what a judge says.
@@ -44,7 +46,7 @@ func (r *rule) find(o *observed) Finding {
 	out := outcome{}
 	out.verdict, out.seen = o.nothing(r.scenarios)
 	if out.verdict == "" {
-		out = r.judge(o)
+		out = r.judge(o, o.of(r.scenarios...))
 	}
 	return Finding{Rule: r.Rule, Verdict: out.verdict, Seen: out.seen, Evidence: out.evidence}
 }

@@ -13,17 +13,17 @@ var safetyRules = []rule{
 		"a 503 can come from a proxy after the service did the work: the order is placed twice",
 		"RFC 9110 §9.2.2",
 		"repeat only idempotent methods, and requests with an Idempotency-Key"},
-		[]string{"post-503"}, nil, sentOnce("post-503")},
+		[]string{"post-503"}, nil, sentOnce},
 	{Rule{"post-reset", "a POST without a key is not repeated after a reset once it was read",
 		"the service may have done the work before the connection broke: the order is placed twice",
 		"RFC 9110 §9.2.2",
 		"after a request went out whole, repeat only what is idempotent"},
-		[]string{"post-reset"}, nil, sentOnce("post-reset")},
+		[]string{"post-reset"}, nil, sentOnce},
 	{Rule{"post-timeout", "a POST without a key is not repeated after a timeout",
 		"the service may still be at work on the first one: the order is placed twice",
 		"RFC 9110 §9.2.2",
 		"report an unknown outcome; repeat only what is idempotent"},
-		[]string{"post-hang"}, nil, sentOnce("post-hang")},
+		[]string{"post-hang"}, nil, sentOnce},
 	{Rule{"key-same", "the same key and the same bytes on every send of an operation",
 		"a new key makes each attempt an operation of its own, and a service that honours keys charges twice",
 		"draft-ietf-httpapi-idempotency-key-header §2.2",
@@ -49,20 +49,17 @@ var safetyRules = []rule{
 // keysItself reports whether a client gives a POST without a key one of its own.
 func keysItself(r *run) bool { return len(r.arrivals[0].Header["Idempotency-Key"]) > 0 }
 
-func sentOnce(name string) func(*observed) outcome {
-	return func(o *observed) outcome {
-		runs := o.of(name)
-		r := most(runs)
-		switch {
-		case keysItself(r):
-			return outcome{NotApplicable, "it gives every POST a key of its own", nil}
-		case r.attempts() > 1:
-			return outcome{Fail, fmt.Sprintf("sent %d times", r.attempts()), append(timelines(runs), sends(r.arrivals)...)}
-		case r.cut:
-			return outcome{Inconclusive, fmt.Sprintf("sent once, but it had not given up after %s", short(r.over)), timelines(runs)}
-		default:
-			return outcome{Pass, "sent once", timelines(runs)}
-		}
+func sentOnce(_ *observed, runs []*run) outcome {
+	r := most(runs)
+	switch {
+	case keysItself(r):
+		return outcome{NotApplicable, "it gives every POST a key of its own", nil}
+	case r.attempts() > 1:
+		return outcome{Fail, fmt.Sprintf("sent %d times", r.attempts()), append(timelines(runs), sends(r.arrivals)...)}
+	case r.cut:
+		return outcome{Inconclusive, fmt.Sprintf("sent once, but it had not given up after %s", short(r.over)), timelines(runs)}
+	default:
+		return outcome{Pass, "sent once", timelines(runs)}
 	}
 }
 
@@ -82,12 +79,12 @@ func sends(arrivals []flaky.Arrival) (lines []string) {
 	return lines
 }
 
-func keepsKey(o *observed) outcome {
-	runs := retried(o.of("keyed-503", "keyed-reset"))
-	if len(runs) == 0 {
-		return outcome{NotApplicable, "it does not repeat a request with a key", timelines(o.of("keyed-503", "keyed-reset"))}
+func keepsKey(_ *observed, runs []*run) outcome {
+	repeated := retried(runs)
+	if len(repeated) == 0 {
+		return outcome{NotApplicable, "it does not repeat a request with a key", timelines(runs)}
 	}
-	for _, r := range runs {
+	for _, r := range repeated {
 		first := r.arrivals[0]
 		for i, a := range r.arrivals {
 			keys := a.Header["Idempotency-Key"]
@@ -107,14 +104,14 @@ func keepsKey(o *observed) outcome {
 			}
 		}
 	}
-	r := most(runs)
+	r := most(repeated)
 	return outcome{Pass, fmt.Sprintf("%d sends, one key, one body", r.attempts()), sends(r.arrivals)}
 }
 
-func renewsKey(o *observed) outcome {
+func renewsKey(_ *observed, runs []*run) outcome {
 	var keys []string
 	var evidence []string
-	for _, r := range o.of("post-503", "post-reset", "keyed-503", "keyed-reset") {
+	for _, r := range runs {
 		if !keysItself(r) || r.tookKey {
 			continue
 		}
@@ -135,9 +132,9 @@ func renewsKey(o *observed) outcome {
 	}
 }
 
-func sendsWhole(o *observed) outcome {
+func sendsWhole(_ *observed, runs []*run) outcome {
 	var most []flaky.Arrival
-	for _, r := range o.of("post-503", "post-reset", "post-hang", "keyed-503", "keyed-reset", "keyed-redirect") {
+	for _, r := range runs {
 		sent := slices.Clone(r.arrivals)
 		for _, a := range r.away {
 			if a.Method == post { // a 307 is followed with the body
@@ -159,8 +156,7 @@ func sendsWhole(o *observed) outcome {
 	return outcome{Pass, fmt.Sprintf("%d sends of %d bytes, one hash", len(most), most[0].Body), sends(most)}
 }
 
-func believes(o *observed) outcome {
-	runs := o.of("told-not-to")
+func believes(o *observed, runs []*run) outcome {
 	switch {
 	case len(retried(o.of("503"))) == 0 && len(retried(runs)) == 0:
 		return noRetry

@@ -34,11 +34,11 @@ var wireRules = []rule{
 		[]string{"503"}, nil, reusesConnections},
 }
 
-func keepsSecrets(o *observed) outcome {
+func keepsSecrets(_ *observed, runs []*run) outcome {
 	followed := false
 	var carried, leaked, evidence []string
 	for _, name := range []string{"Authorization", "Idempotency-Key"} {
-		for _, r := range o.of("redirect", "keyed-redirect") {
+		for _, r := range runs {
 			if len(r.arrivals[0].Header[name]) == 0 {
 				continue
 			}
@@ -96,10 +96,10 @@ func grpcTimeout(s string) (time.Duration, bool) {
 
 // sendsDeadline looks at what each attempt promises the server: never more than the one before, and where the server hangs, no
 // longer than the client then stays.
-func sendsDeadline(o *observed) outcome {
+func sendsDeadline(o *observed, runs []*run) outcome {
 	found := ""
 	for name, read := range deadlineHeaders {
-		for _, r := range o.of("503", "hang", "late-503") {
+		for _, r := range runs {
 			before := time.Duration(-1)
 			for i, a := range r.arrivals {
 				if len(a.Header[name]) == 0 {
@@ -159,8 +159,7 @@ func attemptOf(value string) (int, bool) {
 	return n, err == nil
 }
 
-func countsAttempts(o *observed) outcome {
-	runs := o.of("503", "429")
+func countsAttempts(_ *observed, runs []*run) outcome {
 	for _, name := range attemptHeaders {
 		carries := func(a flaky.Arrival) bool { return len(a.Header[name]) > 0 }
 		counted := slices.DeleteFunc(retried(runs), func(r *run) bool { return !slices.ContainsFunc(r.arrivals, carries) })
@@ -204,8 +203,8 @@ func miscount(arrivals []flaky.Arrival, name string) string {
 	return ""
 }
 
-func reusesConnections(o *observed) outcome {
-	runs := retried(o.of("503"))
+func reusesConnections(_ *observed, runs []*run) outcome {
+	runs = retried(runs)
 	if len(runs) == 0 {
 		return noRetry
 	}
