@@ -12,26 +12,50 @@ import (
 
 // What goes over the wire beside the request itself.
 var wireRules = []rule{
-	{Rule{"redirect-secrets", "no credentials and no key to another host on a redirect",
-		"whoever controls the redirect's target gets the credentials; a key that is used elsewhere blocks or replays there",
-		"RFC 9110 §15.4; CVE-2024-45336",
-		"drop Authorization and Idempotency-Key when a redirect leads to another origin"},
-		[]string{"redirect", "keyed-redirect"}, nil, keepsSecrets},
-	{Rule{"deadline-shrinks", "a deadline that it sends is no later than the time it has",
-		"the services below work on answers that nobody waits for any more",
-		"gRPC over HTTP/2 (grpc-timeout); Google SRE book, chapter 22, deadline propagation",
-		"send the time that is left, computed at each attempt"},
-		[]string{"503", "hang", "late-503"}, nil, sendsDeadline},
-	{Rule{"attempt-header", "an attempt header counts right",
-		"who reads it takes first tries for retries, or the reverse: layers below decide wrongly, and graphs lie",
-		"gRPC proposal A6 (grpc-previous-rpc-attempts)",
-		"set the header anew for each attempt, one value, counting up by one"},
-		[]string{"503", "429"}, nil, countsAttempts},
-	{Rule{"connections-reused", "attempts share a connection",
-		"an outage adds a handshake to each retry, and an answer that is not read leaves a connection open each time",
-		"RFC 9112 §9.3",
-		"read a failed answer to its end, within limits, and close it before the next attempt"},
-		[]string{"503"}, nil, reusesConnections},
+	{
+		Rule: Rule{
+			ID:     "redirect-secrets",
+			Title:  "no credentials and no key to another host on a redirect",
+			Why:    "whoever controls the redirect's target gets the credentials; a key that is used elsewhere blocks or replays there",
+			Source: "RFC 9110 §15.4; CVE-2024-45336",
+			Fix:    "drop Authorization and Idempotency-Key when a redirect leads to another origin",
+		},
+		scenarios: []string{"redirect", "keyed-redirect"},
+		judge:     keepsSecrets,
+	},
+	{
+		Rule: Rule{
+			ID:     "deadline-shrinks",
+			Title:  "a deadline that it sends is no later than the time it has",
+			Why:    "the services below work on answers that nobody waits for any more",
+			Source: "gRPC over HTTP/2 (grpc-timeout); Google SRE book, chapter 22, deadline propagation",
+			Fix:    "send the time that is left, computed at each attempt",
+		},
+		scenarios: []string{"503", "hang", "late-503"},
+		judge:     sendsDeadline,
+	},
+	{
+		Rule: Rule{
+			ID:     "attempt-header",
+			Title:  "an attempt header counts right",
+			Why:    "who reads it takes first tries for retries, or the reverse: layers below decide wrongly, and graphs lie",
+			Source: "gRPC proposal A6 (grpc-previous-rpc-attempts)",
+			Fix:    "set the header anew for each attempt, one value, counting up by one",
+		},
+		scenarios: []string{"503", "429"},
+		judge:     countsAttempts,
+	},
+	{
+		Rule: Rule{
+			ID:     "connections-reused",
+			Title:  "attempts share a connection",
+			Why:    "an outage adds a handshake to each retry, and an answer that is not read leaves a connection open each time",
+			Source: "RFC 9112 §9.3",
+			Fix:    "read a failed answer to its end, within limits, and close it before the next attempt",
+		},
+		scenarios: []string{"503"},
+		judge:     reusesConnections,
+	},
 }
 
 func keepsSecrets(_ *observed, runs []*run) outcome {
