@@ -131,7 +131,7 @@ func noEarlier(asked, least time.Duration, remark string) func(*observed, []*run
 	return func(o *observed, runs []*run) outcome {
 		runs = retried(runs)
 		if len(runs) == 0 {
-			return noRetry
+			return neverRetried
 		}
 		shortest := slices.Min(allGaps(runs))
 		seen := fmt.Sprintf("asked for %s, it came back after %s at the earliest", short(asked), short(shortest))
@@ -154,7 +154,7 @@ func doesNotHammer(o *observed, runs []*run) outcome {
 	wait := quantile(allGaps(again), 0.75)
 	switch {
 	case len(again) == 0 && len(retried(o.of("503"))) == 0:
-		return noRetry
+		return neverRetried
 	case len(again) == 0:
 		return outcome{Pass, "it stops", timelines(runs)}
 	case wait < hammering:
@@ -183,7 +183,7 @@ func stopsWhenAskedTooMuch(o *observed, day []*run) outcome {
 	}
 	for _, r := range runs {
 		if r.cut {
-			return outcome{Fail, fmt.Sprintf("it was still waiting after %s, with no word to its caller", short(r.over)), timelines(runs)}
+			return outcome{Fail, fmt.Sprintf("it was still waiting after %s, with no word to its caller", short(r.took)), timelines(runs)}
 		}
 	}
 	for _, name := range overflowing {
@@ -193,10 +193,10 @@ func stopsWhenAskedTooMuch(o *observed, day []*run) outcome {
 		}
 	}
 	if len(retried(o.of("wait-seconds", "wait-429", "503"))) == 0 && len(retried(overflow)) == 0 {
-		return noRetry
+		return neverRetried
 	}
 	seen := "asked for a day, it stops"
-	longest := slices.MaxFunc(day, func(a, b *run) int { return cmp.Compare(a.over, b.over) }).over
+	longest := slices.MaxFunc(day, func(a, b *run) int { return cmp.Compare(a.took, b.took) }).took
 	if longest > o.patience/10 {
 		seen = fmt.Sprintf("asked for a day, it waits, and gives up after %s", short(longest))
 	}
@@ -208,7 +208,7 @@ func stopsWhenAskedTooMuch(o *observed, day []*run) outcome {
 func notFaster(o *observed, _ []*run) outcome {
 	without := gapsAt(o.of("503"), 0)
 	if len(without) == 0 {
-		return noRetry
+		return neverRetried
 	}
 	least := slices.Min(without)
 	seen := fmt.Sprintf("without the header its first wait was %s or longer", short(least))

@@ -81,14 +81,14 @@ var finalStatuses = []string{"400", "401", "403", "404", "409", "422", "501"}
 const unbounded = 20
 
 func givesUp(_ *observed, runs []*run) outcome {
-	r := most(runs)
+	r := mostAttempts(runs)
 	if r.attempts() > unbounded {
-		return outcome{Fail, fmt.Sprintf("%d attempts in %s", r.attempts(), short(r.over)), timelines([]*run{r})}
+		return outcome{Fail, fmt.Sprintf("%d attempts in %s", r.attempts(), short(r.took)), timelines([]*run{r})}
 	}
 	for _, r := range runs {
 		if r.cut {
 			return outcome{Inconclusive, fmt.Sprintf("%s in %s, and it had not given up: more patience may tell",
-				plural(r.attempts(), "attempt"), short(r.over)), timelines([]*run{r})}
+				plural(r.attempts(), "attempt"), short(r.took)), timelines([]*run{r})}
 		}
 	}
 	return outcome{Pass, plural(r.attempts(), "attempt") + " at most", timelines([]*run{r})}
@@ -99,15 +99,15 @@ func timesOut(what string) func(*observed, []*run) outcome {
 	return func(o *observed, runs []*run) outcome {
 		r := runs[0]
 		if !r.cut {
-			return outcome{Pass, fmt.Sprintf("%s: it was over after %s, with %s", what, short(r.over), plural(r.attempts(), "attempt")), timelines([]*run{r})}
+			return outcome{Pass, fmt.Sprintf("%s: it was over after %s, with %s", what, short(r.took), plural(r.attempts(), "attempt")), timelines([]*run{r})}
 		}
 		if r.attempts() > unbounded {
-			return outcome{Fail, fmt.Sprintf("%s: it left and tried again, %d attempts in %s", what, r.attempts(), short(r.over)), timelines([]*run{r})}
+			return outcome{Fail, fmt.Sprintf("%s: it left and tried again, %d attempts in %s", what, r.attempts(), short(r.took)), timelines([]*run{r})}
 		}
 		// It left by itself at least once: attempts have a timeout.
 		if r.attempts() > 1 {
 			return outcome{Inconclusive, fmt.Sprintf("%s: it left and tried again, %s in %s, and had not given up: more patience may tell", what,
-				plural(r.attempts(), "attempt"), short(r.over)), timelines([]*run{r})}
+				plural(r.attempts(), "attempt"), short(r.took)), timelines([]*run{r})}
 		}
 		return outcome{Fail, fmt.Sprintf("%s: no timeout seen within %s", what, short(o.patience)), timelines([]*run{r})}
 	}

@@ -14,11 +14,11 @@ type observed struct {
 	runs      map[string][]*run // by scenario
 	patience  time.Duration
 	claims    []string
-	disturbed func(time.Duration) float64 // the share of this machine's sleeps that were later than that
+	lateShare func(time.Duration) float64 // the share of this machine's sleeps that were later than that
 }
 
 // noisy reports whether this machine adds more than d too often for a wait to be told from one that is so much longer.
-func (o *observed) noisy(d time.Duration) bool { return o.disturbed(d) > disturbedShare }
+func (o *observed) noisy(d time.Duration) bool { return o.lateShare(d) > disturbedShare }
 
 // of returns the runs of the scenarios in which at least one request came.
 func (o *observed) of(names ...string) (runs []*run) {
@@ -35,14 +35,14 @@ func (o *observed) of(names ...string) (runs []*run) {
 func (o *observed) slowest() (longest time.Duration) {
 	for _, runs := range o.runs {
 		for _, r := range runs {
-			longest = max(longest, r.over)
+			longest = max(longest, r.took)
 		}
 	}
 	return longest
 }
 
-// nothing says why there is nothing to judge in some scenarios, and with which verdict. An empty verdict: there is something.
-func (o *observed) nothing(names []string) (Verdict, string) {
+// unjudged says why there is nothing to judge in some scenarios, and with which verdict. An empty verdict: there is something.
+func (o *observed) unjudged(names []string) (Verdict, string) {
 	var silent error
 	var unable []string
 	for _, name := range names {
@@ -96,7 +96,7 @@ func gapsAt(runs []*run, n int) (gaps []time.Duration) {
 }
 
 // most returns the run with the most attempts, nil of none.
-func most(runs []*run) *run {
+func mostAttempts(runs []*run) *run {
 	if len(runs) == 0 {
 		return nil
 	}
@@ -124,9 +124,9 @@ func (r *run) timeline() string {
 	}
 	switch {
 	case r.cut:
-		fmt.Fprintf(&b, "; not over after %s", short(r.over))
+		fmt.Fprintf(&b, "; not over after %s", short(r.took))
 	default:
-		fmt.Fprintf(&b, "; over after %s", short(r.over))
+		fmt.Fprintf(&b, "; over after %s", short(r.took))
 	}
 	return b.String()
 }

@@ -22,13 +22,12 @@ import (
 
 // places are the addresses at which the fault server listens.
 type places struct {
-	main       net.Listener
-	other      net.Listener // another origin, for redirects; nil if there is none
-	tls        net.Listener
-	mainURL    string
-	otherURL   string
-	tlsURL     string
-	handshakes *knocks // connections to tls
+	main     net.Listener
+	other    net.Listener // another origin, for redirects; nil if there is none
+	tls      net.Listener // whose certificate nobody trusts
+	mainURL  string
+	otherURL string
+	tlsURL   string
 }
 
 // loopback listens on this machine. The other origin differs in its host too, by which some clients judge alone.
@@ -57,19 +56,21 @@ func loopback() (*places, error) {
 type server struct {
 	*places
 	faults *flaky.Handler
-	mu     sync.Mutex
-	runs   map[string]*guest
+	dials  *timedListener // tls
 	http   []*http.Server
 	served sync.WaitGroup
+
+	mu      sync.Mutex
+	callers map[string]*caller // by run
 }
 
-// A guest is the client of one run, as the server knows it.
-type guest struct {
+// A caller is the client of one run, as the server knows it.
+type caller struct {
 	key     string // that it was given
-	tookKey bool   // and that it sent
-	left    int    // requests that it may send
-	arrived func() // called at its first request
-	enough  func() // called when it sent too many
+	sentKey bool   // it sent that one
+	allowed int    // requests that it may still send
+	arrived func() // called at each request
+	tooMany func() // called when it may send no more
 }
 
 func serve(p *places) (*server, error) {
@@ -81,13 +82,12 @@ func serve(p *places) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{places: p, faults: faults, runs: map[string]*guest{}}
+	s := &server{places: p, faults: faults, dials: &timedListener{Listener: p.tls}, callers: map[string]*caller{}}
 	s.listen(p.main)
 	if p.other != nil {
 		s.listen(p.other)
 	}
-	p.handshakes = &knocks{Listener: p.tls}
-	s.listen(tls.NewListener(p.handshakes, &tls.Config{Certificates: []tls.Certificate{certificate}}))
+	s.listen(tls.NewListener(s.dials, &tls.Config{Certificates: []tls.Certificate{certificate}}))
 	return s, nil
 }
 
@@ -105,60 +105,63 @@ func (s *server) stop() {
 }
 
 // expect gets ready for a run: the script that answers it, and its client.
-func (s *server) expect(run, script string, g *guest) error {
+func (s *server) expect(run, script string, c *caller) error {
 	s.mu.Lock()
-	s.runs[run] = g
+	s.callers[run] = c
 	s.mu.Unlock()
 	return s.faults.Run(run, script)
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	g := s.runs[runOf(r)]
-	enough := false
-	if g != nil {
-		g.left--
-		enough = g.left == 0
-		g.tookKey = g.tookKey || g.key != "" && r.Header.Get("Idempotency-Key") == g.key
-	}
-	s.mu.Unlock()
-	if g != nil {
-		g.arrived()
-	}
-	if enough {
-		g.enough()
+	if c := s.note(r); c != nil {
+		c.arrived()
 	}
 	s.faults.ServeHTTP(w, r)
 }
 
-// tookKey reports whether the client of a run sent the key that it was given.
-func (s *server) tookKey(g *guest) bool {
+// note counts a request as one of its run's and returns who sent it, nil if it belongs to no run.
+func (s *server) note(r *http.Request) *caller {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return g.tookKey
+	c := s.callers[runOf(r)]
+	if c == nil {
+		return nil
+	}
+	if c.allowed--; c.allowed == 0 {
+		c.tooMany()
+	}
+	c.sentKey = c.sentKey || c.key != "" && r.Header.Get("Idempotency-Key") == c.key
+	return c
 }
 
-// knocks is a listener that notes when connections came.
-type knocks struct {
+// sentKey reports whether the client of a run sent the key that it was given.
+func (s *server) sentKey(c *caller) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return c.sentKey
+}
+
+// A timedListener notes when connections came.
+type timedListener struct {
 	net.Listener
 	mu    sync.Mutex
 	times []time.Time
 }
 
-func (k *knocks) Accept() (net.Conn, error) {
-	conn, err := k.Listener.Accept()
+func (l *timedListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
 	if err == nil {
-		k.mu.Lock()
-		k.times = append(k.times, time.Now())
-		k.mu.Unlock()
+		l.mu.Lock()
+		l.times = append(l.times, time.Now())
+		l.mu.Unlock()
 	}
 	return conn, err
 }
 
-func (k *knocks) heard() []time.Time {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return slices.Clone(k.times)
+func (l *timedListener) accepted() []time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.times)
 }
 
 // untrusted makes a certificate that no client has reason to trust.

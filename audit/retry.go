@@ -89,15 +89,15 @@ var retryRules = []rule{
 }
 
 func triesAgain(_ *observed, runs []*run) outcome {
-	r := most(runs)
+	r := mostAttempts(runs)
 	if r.attempts() < 2 {
 		return outcome{Fail, "sent once", timelines([]*run{r})}
 	}
 	return outcome{Pass, fmt.Sprintf("sent %d times", r.attempts()), timelines([]*run{r})}
 }
 
-// noRetry is the outcome where a client that never tries again has nothing to be judged by.
-var noRetry = outcome{NotApplicable, "it did not try again", nil}
+// neverRetried is the outcome where a client that never tries again has nothing to be judged by.
+var neverRetried = outcome{NotApplicable, "it did not try again", nil}
 
 // A step up is judged by the waits that a fifth of the runs exceed: half as long again in full jitter too, where single waits say
 // little; 32 runs place it within about a tenth.
@@ -107,7 +107,7 @@ func grows(o *observed, runs []*run) outcome {
 	waits := commonGaps(runs)
 	switch {
 	case len(waits) == 0:
-		return noRetry
+		return neverRetried
 	case len(waits) == 1:
 		return outcome{NotApplicable, "it tried again once: one wait cannot grow", timelines(runs)}
 	}
@@ -134,7 +134,7 @@ func grows(o *observed, runs []*run) outcome {
 
 // commonGaps returns the gaps before each retry that most runs made, and those before the first one in any case.
 func commonGaps(runs []*run) (waits [][]time.Duration) {
-	for n := range len(most(runs).gaps()) {
+	for n := range len(mostAttempts(runs).gaps()) {
 		gaps := gapsAt(runs, n)
 		if n > 0 && 2*len(gaps) <= len(runs) {
 			break
@@ -146,7 +146,7 @@ func commonGaps(runs []*run) (waits [][]time.Duration) {
 
 func jitters(o *observed, runs []*run) outcome {
 	if len(retried(runs)) == 0 {
-		return noRetry
+		return neverRetried
 	}
 	// One wait that differs is enough; where none does, the longest says it best, since the machine adds the same to all.
 	var best spread
@@ -155,7 +155,7 @@ func jitters(o *observed, runs []*run) outcome {
 	for n, gaps := range waits {
 		s := spreadOf(gaps)
 		// Each is one more chance to pass by luck.
-		if v := o.told(s, alpha/float64(len(waits))); v == Pass || s.mean > best.mean || n == 0 {
+		if v := o.spreadVerdict(s, alpha/float64(len(waits))); v == Pass || s.mean > best.mean || n == 0 {
 			best, verdict = s, v
 		}
 		if verdict == Pass {
@@ -169,8 +169,8 @@ func jitters(o *observed, runs []*run) outcome {
 	return outcome{verdict, seen, timelines(runs)}
 }
 
-// told judges a spread on this machine: nothing is said of waits where the machine disturbs too many.
-func (o *observed) told(s spread, level float64) Verdict {
+// spreadVerdict judges a spread on this machine: waits do not pass where it disturbs too many.
+func (o *observed) spreadVerdict(s spread, level float64) Verdict {
 	v := s.verdict(level)
 	if v == Pass && o.noisy(s.window) {
 		return Inconclusive
@@ -184,7 +184,7 @@ func (s spread) String() string {
 
 func jittersAtCap(o *observed, runs []*run) outcome {
 	if len(retried(runs)) == 0 {
-		return noRetry
+		return neverRetried
 	}
 	waits := commonGaps(runs)
 	last := len(waits) - 1
@@ -201,7 +201,7 @@ func jittersAtCap(o *observed, runs []*run) outcome {
 			timelines(runs)}
 	}
 	s := spreadOf(waits[last])
-	return outcome{o.told(s, alpha), fmt.Sprintf("retry %d: %s", last+1, s), timelines(runs)}
+	return outcome{o.spreadVerdict(s, alpha), fmt.Sprintf("retry %d: %s", last+1, s), timelines(runs)}
 }
 
 func amplifies(o *observed, runs []*run) outcome {
@@ -209,14 +209,14 @@ func amplifies(o *observed, runs []*run) outcome {
 	calls := r.call.Calls
 	single := 0
 	if alone := o.of("503"); len(alone) > 0 {
-		single = most(alone).attempts()
+		single = mostAttempts(alone).attempts()
 	}
 	factor := float64(r.attempts()) / float64(calls)
 	seen := fmt.Sprintf("%d calls in one process, all answered 503, became %d requests: %.2f for each; a call alone sends %d",
 		calls, r.attempts(), factor, single)
 	switch {
 	case single < 2:
-		return noRetry
+		return neverRetried
 	case calls < 20:
 		return outcome{Inconclusive, seen + "; to tell, it takes 20 calls or more", nil}
 	case factor > 1.5: // more can only come

@@ -44,7 +44,7 @@ type outcome struct {
 // find judges the rule.
 func (r *rule) find(o *observed) Finding {
 	out := outcome{}
-	out.verdict, out.seen = o.nothing(r.scenarios)
+	out.verdict, out.seen = o.unjudged(r.scenarios)
 	if out.verdict == "" {
 		out = r.judge(o, o.of(r.scenarios...))
 	}

@@ -46,16 +46,16 @@ func (s *session) stop() {
 
 // A run is one run of the client, and what the server saw of it.
 type run struct {
-	scenario *scenario
-	call     Call
-	began    time.Time     // when the first request came, or the client was started if none did
-	over     time.Duration // from then until the client was done
-	cut      bool          // the client was not done when patience ended
-	err      error
-	arrivals []flaky.Arrival
-	away     []flaky.Arrival // at the other origin
-	tookKey  bool            // it sent the key that it was given
-	dials    []time.Time     // when connections came to the address that nobody trusts
+	scenario   *scenario
+	call       Call
+	began      time.Time     // when the first request came, or the client was started if none did
+	took       time.Duration // from then until the client was done
+	cut        bool          // the client was not done when patience ended, or when it had sent too many requests
+	err        error         // the client's, or why it was not run
+	arrivals   []flaky.Arrival
+	redirected []flaky.Arrival // at the other origin
+	sentKey    bool            // it sent the key that it was given
+	dials      []time.Time     // when connections came to the address that nobody trusts
 }
 
 // preflight makes sure that the client can do what is asked of it: a GET that is answered at once must arrive.
@@ -113,38 +113,40 @@ func (s *session) runAll(ctx context.Context, list []*scenario) (*observed, erro
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	o.disturbed = s.noise.share
+	o.lateShare = s.noise.share
 	return o, nil
 }
 
 // tooMany requests of one call end its run: there is nothing more to learn, and they keep the machine from the others.
 const tooMany = 10 * unbounded
 
+// redirected follows a run's id in the id of what arrives at the other origin.
+const redirected = "-redirected"
+
 // do runs the client once.
 func (s *session) do(ctx context.Context, sc *scenario) *run {
 	id := sc.name + "-" + strings.ToLower(rand.Text()[:10])
 	r := &run{scenario: sc, call: s.call(sc, id)}
+	started := sync.OnceFunc(s.pass)
+	defer started()
 	script := sc.script
 	if strings.Contains(script, "%s") {
 		if s.server.other == nil {
 			r.err = fmt.Errorf("%w: localhost has no address here", errors.ErrUnsupported)
-			s.pass()
 			return r
 		}
 		// What was dropped at the first hop may come back at the next one, or when the target fails.
-		away := s.server.otherURL + "/~" + id + "-away/"
-		if r.err = s.server.faults.Run(id+"-away", fmt.Sprintf(script, away+"further")+", 503, 200"); r.err != nil {
-			s.pass()
+		target := s.server.otherURL + "/~" + id + redirected + "/"
+		if r.err = s.server.faults.Run(id+redirected, fmt.Sprintf(script, target+"further")+", 503, 200"); r.err != nil {
 			return r
 		}
-		script = fmt.Sprintf(script, away+"landed")
+		script = fmt.Sprintf(script, target+"landed")
 	}
 	// A timeout of just the patience is one that it has patience for.
 	runCtx, cancel := context.WithTimeout(ctx, s.patience()+s.patience()/10)
 	defer cancel()
-	g := &guest{key: r.call.Key, left: tooMany * r.call.Calls, arrived: sync.OnceFunc(s.pass), enough: cancel}
-	defer g.arrived()
-	if r.err = s.server.expect(id, script, g); r.err != nil {
+	c := &caller{key: r.call.Key, allowed: tooMany * r.call.Calls, arrived: started, tooMany: cancel}
+	if r.err = s.server.expect(id, script, c); r.err != nil {
 		return r
 	}
 	r.began = time.Now()
@@ -154,11 +156,11 @@ func (s *session) do(ctx context.Context, sc *scenario) *run {
 	if len(r.arrivals) > 0 { // to start a program is no part of its call
 		r.began = r.arrivals[0].Time
 	}
-	r.over = time.Since(r.began)
-	r.away = s.server.faults.Arrivals(id + "-away")
-	r.tookKey = s.server.tookKey(g)
+	r.took = time.Since(r.began)
+	r.redirected = s.server.faults.Arrivals(id + redirected)
+	r.sentKey = s.server.sentKey(c)
 	if sc.tls {
-		r.dials = s.server.handshakes.heard()
+		r.dials = s.server.dials.accepted()
 	}
 	return r
 }

@@ -93,14 +93,14 @@ var safetyRules = []rule{
 func keysItself(r *run) bool { return len(r.arrivals[0].Header["Idempotency-Key"]) > 0 }
 
 func sentOnce(_ *observed, runs []*run) outcome {
-	r := most(runs)
+	r := mostAttempts(runs)
 	switch {
 	case keysItself(r):
 		return outcome{NotApplicable, "it gives every POST a key of its own", nil}
 	case r.attempts() > 1:
 		return outcome{Fail, fmt.Sprintf("sent %d times", r.attempts()), append(timelines(runs), sends(r.arrivals)...)}
 	case r.cut:
-		return outcome{Inconclusive, fmt.Sprintf("sent once, but it had not given up after %s", short(r.over)), timelines(runs)}
+		return outcome{Inconclusive, fmt.Sprintf("sent once, but it had not given up after %s", short(r.took)), timelines(runs)}
 	default:
 		return outcome{Pass, "sent once", timelines(runs)}
 	}
@@ -147,7 +147,7 @@ func keepsKey(_ *observed, runs []*run) outcome {
 			}
 		}
 	}
-	r := most(repeated)
+	r := mostAttempts(repeated)
 	return outcome{Pass, fmt.Sprintf("%d sends, one key, one body", r.attempts()), sends(r.arrivals)}
 }
 
@@ -155,7 +155,7 @@ func renewsKey(_ *observed, runs []*run) outcome {
 	var keys []string
 	var evidence []string
 	for _, r := range runs {
-		if !keysItself(r) || r.tookKey {
+		if !keysItself(r) || r.sentKey {
 			continue
 		}
 		key := r.arrivals[0].Header["Idempotency-Key"][0]
@@ -179,7 +179,7 @@ func sendsWhole(_ *observed, runs []*run) outcome {
 	var most []flaky.Arrival
 	for _, r := range runs {
 		sent := slices.Clone(r.arrivals)
-		for _, a := range r.away {
+		for _, a := range r.redirected {
 			if a.Method == post { // a 307 is followed with the body
 				sent = append(sent, a)
 			}
@@ -202,11 +202,11 @@ func sendsWhole(_ *observed, runs []*run) outcome {
 func believes(o *observed, runs []*run) outcome {
 	switch {
 	case len(retried(o.of("503"))) == 0 && len(retried(runs)) == 0:
-		return noRetry
+		return neverRetried
 	case len(retried(runs)) == 0:
 		return outcome{Pass, "it stops", timelines(runs)}
 	case slices.Contains(o.claims, "x-should-retry"):
-		return outcome{Fail, fmt.Sprintf("sent %d times", most(runs).attempts()), timelines(runs)}
+		return outcome{Fail, fmt.Sprintf("sent %d times", mostAttempts(runs).attempts()), timelines(runs)}
 	default:
 		return outcome{NotApplicable, "it does not know the header, and does not claim to", nil}
 	}

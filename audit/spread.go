@@ -33,7 +33,7 @@ type spread struct {
 	mean    time.Duration
 	window  time.Duration // the width of what counts as the same
 	densest int           // waits in the fullest window
-	values  int           // waits in the three fullest windows of a fifth that width
+	inThree int           // waits in the three fullest windows of the width narrow
 }
 
 func spreadOf(waits []time.Duration) spread {
@@ -50,7 +50,7 @@ func spreadOf(waits []time.Duration) spread {
 	rest := sorted
 	for range 3 {
 		count, at := fullest(rest, s.narrow())
-		s.values += count
+		s.inThree += count
 		rest = slices.Delete(slices.Clone(rest), at, at+count)
 	}
 	return s
@@ -90,7 +90,7 @@ func (s spread) verdict(level float64) Verdict {
 	if n*atLeast(s.densest-1, s.n-1, within(s.window)) <= level {
 		return Fail
 	}
-	if n*n*n/6*atLeast(s.values-3, s.n-3, 3*within(s.narrow())) <= level {
+	if n*n*n/6*atLeast(s.inThree-3, s.n-3, 3*within(s.narrow())) <= level {
 		return Fail
 	}
 	if s.mean >= tellable && atLeast(s.n-s.densest, s.n, disturbedShare) <= level {

@@ -76,7 +76,7 @@ func TestTheLevelOfTheSpreadTestIsKept(t *testing.T) {
 	for n := 2; n <= 64; n++ {
 		wrong := 0.0
 		for out := range n + 1 { // waits out of the fullest window, when only the disturbed fall out of it
-			s := spread{n: n, mean: time.Second, window: 50 * time.Millisecond, densest: n - out, values: 0}
+			s := spread{n: n, mean: time.Second, window: 50 * time.Millisecond, densest: n - out, inThree: 0}
 			if s.verdict(alpha) == Pass {
 				wrong += exactly(out, n, disturbedShare)
 			}
@@ -89,7 +89,7 @@ func TestTheLevelOfTheSpreadTestIsKept(t *testing.T) {
 
 func TestThirtyTwoRunsAreEnoughToTell(t *testing.T) {
 	verdict := func(densest int) Verdict {
-		return spread{n: spreadRuns, mean: time.Second, window: 50 * time.Millisecond, densest: densest, values: 0}.verdict(alpha)
+		return spread{n: spreadRuns, mean: time.Second, window: 50 * time.Millisecond, densest: densest, inThree: 0}.verdict(alpha)
 	}
 	if got := verdict(16); got != Pass {
 		t.Errorf("16 of 32 waits together: %s, want pass", got)

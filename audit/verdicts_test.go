@@ -16,7 +16,7 @@ func came(at ...time.Duration) *run {
 	for i, d := range at {
 		t := r.began.Add(d)
 		r.arrivals = append(r.arrivals, flaky.Arrival{Time: t, Ended: t, Method: post, Conn: fmt.Sprint(i), Whole: true, Hash: "h", Header: map[string][]string{}})
-		r.over = d
+		r.took = d
 	}
 	return r
 }
@@ -32,7 +32,7 @@ func every(d time.Duration, n int) *run {
 
 // cut is a run that the audit ended after 33 seconds.
 func cut(r *run) *run {
-	r.cut, r.over = true, 33*time.Second
+	r.cut, r.took = true, 33*time.Second
 	return r
 }
 
@@ -53,7 +53,7 @@ func with(name, value string, r *run) *run {
 func left(after time.Duration, r *run) *run {
 	last := &r.arrivals[len(r.arrivals)-1]
 	last.Ended, last.Left = last.Time.Add(after), true
-	r.over = last.Ended.Sub(r.began)
+	r.took = last.Ended.Sub(r.began)
 	return r
 }
 
@@ -99,7 +99,7 @@ func TestVerdictsBetweenPassAndFail(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			o := &observed{runs: tt.runs, patience: defaultPatience, disturbed: func(time.Duration) float64 { return 0 }}
+			o := &observed{runs: tt.runs, patience: defaultPatience, lateShare: func(time.Duration) float64 { return 0 }}
 			i := slices.IndexFunc(rules, func(r rule) bool { return r.ID == tt.rule })
 			if f := rules[i].find(o); f.Verdict != tt.want {
 				t.Errorf("%s: %v, want %s", name, f, tt.want)
@@ -117,7 +117,7 @@ func TestABusyMachineMakesWaitsInconclusive(t *testing.T) {
 		"deadline-shrinks": {"hang": {hang}},
 	} {
 		i := slices.IndexFunc(rules, func(r rule) bool { return r.ID == id })
-		if f := rules[i].find(&observed{runs: runs, patience: defaultPatience, disturbed: busy}); f.Verdict != Inconclusive {
+		if f := rules[i].find(&observed{runs: runs, patience: defaultPatience, lateShare: busy}); f.Verdict != Inconclusive {
 			t.Errorf("on a busy machine: %v, want inconclusive", f)
 		}
 	}

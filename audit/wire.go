@@ -67,7 +67,7 @@ func keepsSecrets(_ *observed, runs []*run) outcome {
 				continue
 			}
 			carried = append(carried, name)
-			for _, a := range r.away {
+			for _, a := range r.redirected {
 				followed = true
 				line := fmt.Sprintf("%s: %s %s on the other host came with %s", r.scenario.name, a.Method, a.Path, name)
 				if len(a.Header[name]) > 0 && !slices.Contains(evidence, line) {
@@ -164,7 +164,7 @@ func (r *run) stayed(attempt int) (time.Duration, bool) {
 	case r.cut && attempt == len(r.arrivals)-1: // the audit ended it
 		return 0, false
 	case a.Ended.IsZero(): // the server has not noticed yet
-		return r.began.Add(r.over).Sub(a.Time), true
+		return r.began.Add(r.took).Sub(a.Time), true
 	default:
 		return a.Ended.Sub(a.Time), a.Left
 	}
@@ -230,7 +230,7 @@ func miscount(arrivals []flaky.Arrival, name string) string {
 func reusesConnections(_ *observed, runs []*run) outcome {
 	runs = retried(runs)
 	if len(runs) == 0 {
-		return noRetry
+		return neverRetried
 	}
 	shared, alone := 0, 0
 	var evidence []string
