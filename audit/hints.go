@@ -113,11 +113,21 @@ var hinted = []string{"wait-seconds", "wait-429", "wait-date", "wait-both", "wai
 // overflowing are the scenarios whose waits are too long for some integers.
 var overflowing = []string{"wait-overflow", "wait-overflow-int", "wait-overflow-ms"}
 
-// Timers may fire a moment early by another clock: Node's by a millisecond.
+// Timers may fire so much early by another clock. Node's do, by a millisecond.
 const early = 20 * time.Millisecond
 
-// hammering is a wait that is none. Fewer than one in four may be longer, on a busy machine.
-const hammering = 10 * time.Millisecond
+const (
+	// A client hammers if its waits are shorter than hammering but for one in four, which a busy machine may have made longer.
+	hammering         = 10 * time.Millisecond
+	hammeringQuantile = 0.75
+
+	// A wait with the header is shorter than one without it if it is below this share of it: a fifth is left for what the machine
+	// adds to some waits and not to others.
+	fasterShare = 0.8
+
+	// A client that stops at once when asked for a day is done within this share of the patience.
+	stopsWithin = 0.1
+)
 
 // ownIsLonger says that a client's own waits hide whether it heeds what is asked.
 func ownIsLonger(o *observed, asked time.Duration) bool {
@@ -151,7 +161,7 @@ func noEarlier(asked, least time.Duration, remark string) func(*observed, []*run
 // doesNotHammer fails a client that waits for nothing in several runs. One wait drawn short by chance is not followed by others.
 func doesNotHammer(o *observed, runs []*run) outcome {
 	again := retried(runs)
-	wait := quantile(allGaps(again), 0.75)
+	wait := quantile(allGaps(again), hammeringQuantile)
 	switch {
 	case len(again) == 0 && len(retried(o.of("503"))) == 0:
 		return neverRetried
@@ -188,7 +198,7 @@ func stopsWhenAskedTooMuch(o *observed, day []*run) outcome {
 	}
 	for _, name := range overflowing {
 		again := retried(o.of(name))
-		if wait := quantile(allGaps(again), 0.75); len(again) > 0 && wait < hammering {
+		if wait := quantile(allGaps(again), hammeringQuantile); len(again) > 0 && wait < hammering {
 			return outcome{Fail, fmt.Sprintf("a number too large for its integers makes it come back after %s", short(wait)), timelines(again)}
 		}
 	}
@@ -197,14 +207,14 @@ func stopsWhenAskedTooMuch(o *observed, day []*run) outcome {
 	}
 	seen := "asked for a day, it stops"
 	longest := slices.MaxFunc(day, func(a, b *run) int { return cmp.Compare(a.took, b.took) }).took
-	if longest > o.patience/10 {
+	if float64(longest) > stopsWithin*float64(o.patience) {
 		seen = fmt.Sprintf("asked for a day, it waits, and gives up after %s", short(longest))
 	}
 	return outcome{Pass, seen, timelines(runs)}
 }
 
-// notFaster asks of each scenario whether all its first waits are shorter than all those without the header: for waits drawn alike the odds
-// against it are a million to one. A fifth is left for what the machine adds here and there.
+// notFaster asks of each scenario whether all its first waits are shorter than all those without the header, by a fifth: of
+// waits that are drawn alike that is so once in millions of times.
 func notFaster(o *observed, _ []*run) outcome {
 	without := gapsAt(o.of("503"), 0)
 	if len(without) == 0 {
@@ -212,12 +222,12 @@ func notFaster(o *observed, _ []*run) outcome {
 	}
 	least := slices.Min(without)
 	seen := fmt.Sprintf("without the header its first wait was %s or longer", short(least))
-	if quantile(without, 0.75) < hammering {
+	if quantile(without, hammeringQuantile) < hammering {
 		return outcome{NotApplicable, seen + ": it waits for nothing, and cannot be faster", nil}
 	}
 	for _, name := range hinted {
 		with := gapsAt(o.of(name), 0)
-		if len(with) == hintedRuns && slices.Max(with) < least/5*4 {
+		if len(with) == hintedRuns && float64(slices.Max(with)) < fasterShare*float64(least) {
 			return outcome{Fail, fmt.Sprintf("%s; in %s it was %s or shorter", seen, name, short(slices.Max(with))), timelines(o.of(name))}
 		}
 	}

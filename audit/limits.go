@@ -144,6 +144,6 @@ func endsAtCertificate(o *observed, _ []*run) outcome {
 		for i, at := range r.dials {
 			evidence = append(evidence, fmt.Sprintf("connection %d: %s", i+1, since(r.dials[0], at)))
 		}
-		return outcome{Fail, fmt.Sprintf("%d connections, each ended by the same certificate", len(r.dials)), evidence[:min(len(evidence), 8)]}
+		return outcome{Fail, fmt.Sprintf("%d connections, each ended by the same certificate", len(r.dials)), evidence[:min(len(evidence), shownArrivals)]}
 	}
 }

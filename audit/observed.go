@@ -108,12 +108,20 @@ func retried(runs []*run) []*run {
 	return slices.DeleteFunc(slices.Clone(runs), func(r *run) bool { return r.attempts() < 2 })
 }
 
+// How much of what was seen is shown as evidence: enough to see a pattern, and lines that can be read.
+const (
+	shownRuns     = 4
+	shownArrivals = 8
+	shownSends    = 5 // requests with keys and hashes
+	shownSeconds  = 40
+)
+
 // timeline is a run in a line: when each request came, counted from the first, and what became of it.
 func (r *run) timeline() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s:", r.call.Method, r.scenario.name)
 	for i, a := range r.arrivals {
-		if i == 8 {
+		if i == shownArrivals {
 			fmt.Fprintf(&b, ", and %d more", len(r.arrivals)-i)
 			break
 		}
@@ -134,7 +142,7 @@ func (r *run) timeline() string {
 // timelines are those of the first runs.
 func timelines(runs []*run) (lines []string) {
 	for i, r := range runs {
-		if i == 4 {
+		if i == shownRuns {
 			return append(lines, fmt.Sprintf("and %d more runs", len(runs)-i))
 		}
 		lines = append(lines, r.timeline())

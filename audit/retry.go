@@ -99,9 +99,24 @@ func triesAgain(_ *observed, runs []*run) outcome {
 // neverRetried is the outcome where a client that never tries again has nothing to be judged by.
 var neverRetried = outcome{NotApplicable, "it did not try again", nil}
 
-// A step up is judged by the waits that a fifth of the runs exceed: half as long again in full jitter too, where single waits say
-// little; 32 runs place it within about a tenth.
-const high = 0.8
+const (
+	// Growth is judged by the waits that a fifth of the runs exceed, the last ones against the first: with full jitter too they
+	// grow as the backoff does, where single waits say little. 32 runs place them within about a tenth.
+	growthQuantile = 0.8
+	growthLeast    = 1.3  // times as long, or more: they grow
+	growthNone     = 1.15 // times as long, or less: they do not
+	growthRuns     = 8    // fewer cannot tell
+
+	// A cap is reached if the waits that a tenth of the runs exceed are, at the last retry, at most so many times as long as
+	// before. A backoff that still doubles is above that.
+	capQuantile = 0.9
+	capGrowth   = 1.5
+
+	// Calls that limit their retries together send so many requests each in an outage, or fewer. It takes so many calls to tell:
+	// a budget may have ten retries in reserve.
+	amplificationMost  = 1.5
+	amplificationCalls = 20
+)
 
 func grows(o *observed, runs []*run) outcome {
 	waits := commonGaps(runs)
@@ -112,10 +127,10 @@ func grows(o *observed, runs []*run) outcome {
 		return outcome{NotApplicable, "it tried again once: one wait cannot grow", timelines(runs)}
 	}
 	first, last := waits[0], waits[len(waits)-1]
-	if len(last) < 8 {
+	if len(last) < growthRuns {
 		return outcome{Inconclusive, "too few runs tried again twice", timelines(runs)}
 	}
-	from, to := quantile(first, high), quantile(last, high)
+	from, to := quantile(first, growthQuantile), quantile(last, growthQuantile)
 	seen := fmt.Sprintf("from %s at first to %s at last (exceeded by a fifth of %d runs)", short(from), short(to), len(last))
 	evidence := timelines(runs)
 	switch ratio := float64(to) / float64(max(from, 1)); {
@@ -123,9 +138,9 @@ func grows(o *observed, runs []*run) outcome {
 		return outcome{Fail, "it tries again at once: " + seen, evidence}
 	case to < tellable || o.noisy(to/4):
 		return outcome{Inconclusive, seen + ": too short to tell on this machine", evidence}
-	case ratio >= 1.3:
+	case ratio >= growthLeast:
 		return outcome{Pass, seen, evidence}
-	case ratio <= 1.15:
+	case ratio <= growthNone:
 		return outcome{Fail, seen, evidence}
 	default:
 		return outcome{Inconclusive, seen, evidence}
@@ -194,9 +209,9 @@ func jittersAtCap(o *observed, runs []*run) outcome {
 	// At a cap the longest waits stay what they were. To take a small step for a cap does no harm: what is judged is the spread.
 	var before time.Duration
 	for _, gaps := range waits[:last] {
-		before = max(before, quantile(gaps, 0.9))
+		before = max(before, quantile(gaps, capQuantile))
 	}
-	if at := quantile(waits[last], 0.9); float64(at) > 1.5*float64(before) {
+	if at := quantile(waits[last], capQuantile); float64(at) > capGrowth*float64(before) {
 		return outcome{NotApplicable, fmt.Sprintf("no cap seen: its waits still grew at the last retry, from %s to %s", short(before), short(at)),
 			timelines(runs)}
 	}
@@ -217,9 +232,9 @@ func amplifies(o *observed, runs []*run) outcome {
 	switch {
 	case single < 2:
 		return neverRetried
-	case calls < 20:
-		return outcome{Inconclusive, seen + "; to tell, it takes 20 calls or more", nil}
-	case factor > 1.5: // more can only come
+	case calls < amplificationCalls:
+		return outcome{Inconclusive, fmt.Sprintf("%s; to tell, it takes %d calls or more", seen, amplificationCalls), nil}
+	case factor > amplificationMost: // more can only come
 		return outcome{Fail, seen, []string{perSecond(r)}}
 	case r.cut:
 		return outcome{Inconclusive, seen + "; they were not over when patience ended", nil}
@@ -236,5 +251,5 @@ func perSecond(r *run) string {
 		counts = append(counts, slices.Repeat([]int{0}, max(n+1-len(counts), 0))...)
 		counts[n]++
 	}
-	return fmt.Sprintf("requests in each second: %v", counts[:min(len(counts), 40)])
+	return fmt.Sprintf("requests in each second: %v", counts[:min(len(counts), shownSeconds)])
 }

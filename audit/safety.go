@@ -108,7 +108,7 @@ func sentOnce(_ *observed, runs []*run) outcome {
 
 // sends lists requests by what identifies them.
 func sends(arrivals []flaky.Arrival) (lines []string) {
-	for i, a := range arrivals[:min(len(arrivals), 5)] {
+	for i, a := range arrivals[:min(len(arrivals), shownSends)] {
 		key := "no key"
 		if keys := a.Header["Idempotency-Key"]; len(keys) > 0 {
 			key = "key " + keys[0]
