@@ -100,7 +100,7 @@ func (r *report) deliver(stdout io.Writer) error {
 			err = os.WriteFile(r.junit, []byte(out), 0o644)
 		}
 		if err != nil {
-			return fmt.Errorf("riprap audit: --junit: %w", err)
+			return fmt.Errorf("riprap audit: -junit: %w", err)
 		}
 	}
 	if len(r.offenders()) > 0 {

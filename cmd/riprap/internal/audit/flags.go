@@ -32,7 +32,7 @@ type request struct {
 	junit    string // a file, or - for stdout
 }
 
-const most = 1000 // calls in one process
+const maxCalls = 1000 // in one process
 
 // parse makes a request of arguments. What stands behind -- is the command.
 func parse(args []string, help io.Writer) (*request, error) {
@@ -70,7 +70,7 @@ func parse(args []string, help io.Writer) (*request, error) {
 	}
 	if q.list {
 		if f.NFlag() > 1 || command != nil {
-			return nil, errors.New("--list stands alone")
+			return nil, errors.New("-list stands alone")
 		}
 		return q, nil
 	}
@@ -89,23 +89,23 @@ func parse(args []string, help io.Writer) (*request, error) {
 func (q *request) check(given map[string]bool) error {
 	q.name = cmp.Or(q.name, q.program.name())
 	switch {
-	case given["calls"] && (q.calls < 1 || q.calls > most):
-		return fmt.Errorf("--calls %d: want 1 to %d", q.calls, most)
+	case given["calls"] && (q.calls < 1 || q.calls > maxCalls):
+		return fmt.Errorf("-calls %d: want 1 to %d", q.calls, maxCalls)
 	case given["calls"] && !q.program.command.holds("{calls}"):
-		return errors.New("--calls: want {calls} in the command, so that one process makes so many")
+		return errors.New("-calls: want {calls} in the command, so that one process makes so many")
 	}
 	switch {
 	case q.patience <= 0:
-		return fmt.Errorf("--patience %v: want more than nothing", q.patience)
+		return fmt.Errorf("-patience %v: want more than nothing", q.patience)
 	case given["junit"] && q.junit == "":
-		return errors.New("--junit: want the name of a file, or - for stdout")
+		return errors.New("-junit: want the name of a file, or - for stdout")
 	case q.asJSON && q.junit == "-":
-		return errors.New("--json and --junit - exclude each other: stdout takes one of them")
+		return errors.New("-json and -junit - exclude each other: stdout takes one of them")
 	case q.junit != "":
 		if info, err := os.Stat(filepath.Dir(q.junit)); err != nil {
-			return fmt.Errorf("--junit: %w", err)
+			return fmt.Errorf("-junit: %w", err)
 		} else if !info.IsDir() {
-			return fmt.Errorf("--junit: %s is not a directory", filepath.Dir(q.junit))
+			return fmt.Errorf("-junit: %s is not a directory", filepath.Dir(q.junit))
 		}
 	}
 	return nil
@@ -113,29 +113,30 @@ func (q *request) check(given map[string]bool) error {
 
 // judge reads which rules are judged and which are required.
 func (q *request) judge(rules, required string, given map[string]bool) (err error) {
-	if q.rules, err = ids("--rules", rules, given["rules"]); err != nil {
-		return err
+	if given["rules"] {
+		if q.rules, err = ids("-rules", rules); err != nil {
+			return err
+		}
 	}
 	if required == "none" {
 		q.lax = true
 		return nil
 	}
-	if q.required, err = ids("--require", required, given["require"]); err != nil {
-		return err
+	if given["require"] {
+		if q.required, err = ids("-require", required); err != nil {
+			return err
+		}
 	}
 	for _, id := range q.required {
 		if q.rules != nil && !slices.Contains(q.rules, id) {
-			return fmt.Errorf("--require %s: it is not among the --rules", id)
+			return fmt.Errorf("-require %s: it is not among the -rules", id)
 		}
 	}
 	return nil
 }
 
-// ids reads the ids of rules.
-func ids(name, list string, given bool) (ids []string, err error) {
-	if !given {
-		return nil, nil
-	}
+// ids reads the ids of rules that a flag lists.
+func ids(name, list string) (ids []string, err error) {
 	var known []string
 	for _, r := range audit.Rules() {
 		known = append(known, r.ID)
@@ -183,13 +184,13 @@ func (p *program) set(command []string, post, keyed string, given map[string]boo
 	for _, t := range []struct {
 		what string
 		*template
-	}{{"the command", &p.command}, {"--post", p.post}, {"--keyed", p.keyed}} {
+	}{{"the command", &p.command}, {"-post", p.post}, {"-keyed", p.keyed}} {
 		if t.template != nil && !t.holds("{url}") {
 			return fmt.Errorf("%s: want {url} in it, for the address to call%s", t.what, t.slip())
 		}
 	}
 	if p.post != nil && p.post.holds("{key}") {
-		return errors.New("--post: it is for POSTs without a key; what has {key} is for --keyed")
+		return errors.New("-post: it is for POSTs without a key; what has {key} is for -keyed")
 	}
 	if _, err := exec.LookPath(command[0]); err != nil {
 		if len(command) == 1 && strings.Contains(command[0], " ") {

@@ -33,23 +33,23 @@ func TestArgumentsThatMakeNoSenseAreExplained(t *testing.T) {
 		"a slip in a flag":                 {with("--requires=none"), "did you mean -require?"},
 		"the beginning of a flag":          {with("-rule", "jitter"), "did you mean -rules?"},
 		"a flag without its value":         {[]string{"-post"}, "flag needs an argument: -post"},
-		"an unknown rule":                  {with("--rules", "frobnicate"), `--rules: no rule "frobnicate"; riprap audit -list names them`},
-		"a slip in a rule":                 {with("--require", "jitter,retrys-429"), `--require: no rule "retrys-429", did you mean`},
-		"no rule":                          {with("--rules", ""), `--rules: no rule ""`},
-		"a rule required but not judged":   {with("--rules", "jitter", "--require", "key-new"), "--require key-new: it is not among the --rules"},
-		"a line without the address":       {with("--post", "curl -d x"), "--post: want {url} in it"},
-		"a keyed line without the address": {with("--keyed", ""), "--keyed: want {url} in it"},
-		"a key in the wrong line":          {with("--post", "curl {key} {url}"), "what has {key} is for --keyed"},
-		"calls without a place for them":   {with("--calls", "50"), "--calls: want {calls} in the command"},
-		"too many calls":                   {[]string{"--calls", "1001", "--", os.Args[0], "{url}", "{calls}"}, "--calls 1001: want 1 to 1000"},
-		"no call":                          {[]string{"--calls", "0", "--", os.Args[0], "{url}", "{calls}"}, "--calls 0: want 1 to 1000"},
-		"no patience":                      {with("--patience", "0s"), "--patience 0s: want more than nothing"},
-		"a report into nothing":            {with("--junit", ""), "--junit: want the name of a file"},
-		"a report into no folder":          {with("--junit", "no/such/folder/x.xml"), "--junit: "},
-		"a report into a file's inside":    {with("--junit", os.Args[0]+"/x.xml"), "--junit: "},
-		"two reports on stdout":            {with("--junit", "-", "--json"), "--json and --junit - exclude each other"},
-		"a list of something":              {with("--list"), "--list stands alone"},
-		"a list as JSON":                   {[]string{"--list", "--json"}, "--list stands alone"},
+		"an unknown rule":                  {with("--rules", "frobnicate"), `-rules: no rule "frobnicate"; riprap audit -list names them`},
+		"a slip in a rule":                 {with("--require", "jitter,retrys-429"), `-require: no rule "retrys-429", did you mean`},
+		"no rule":                          {with("--rules", ""), `-rules: no rule ""`},
+		"a rule required but not judged":   {with("--rules", "jitter", "--require", "key-new"), "-require key-new: it is not among the -rules"},
+		"a line without the address":       {with("--post", "curl -d x"), "-post: want {url} in it"},
+		"a keyed line without the address": {with("--keyed", ""), "-keyed: want {url} in it"},
+		"a key in the wrong line":          {with("--post", "curl {key} {url}"), "what has {key} is for -keyed"},
+		"calls without a place for them":   {with("--calls", "50"), "-calls: want {calls} in the command"},
+		"too many calls":                   {[]string{"--calls", "1001", "--", os.Args[0], "{url}", "{calls}"}, "-calls 1001: want 1 to 1000"},
+		"no call":                          {[]string{"--calls", "0", "--", os.Args[0], "{url}", "{calls}"}, "-calls 0: want 1 to 1000"},
+		"no patience":                      {with("--patience", "0s"), "-patience 0s: want more than nothing"},
+		"a report into nothing":            {with("--junit", ""), "-junit: want the name of a file"},
+		"a report into no folder":          {with("--junit", "no/such/folder/x.xml"), "-junit: "},
+		"a report into a file's inside":    {with("--junit", os.Args[0]+"/x.xml"), "-junit: "},
+		"two reports on stdout":            {with("--junit", "-", "--json"), "-json and -junit - exclude each other"},
+		"a list of something":              {with("--list"), "-list stands alone"},
+		"a list as JSON":                   {[]string{"--list", "--json"}, "-list stands alone"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -89,10 +89,10 @@ func TestFlagsSayWhatIsJudgedAndRequired(t *testing.T) {
 		t.Errorf("with flags: got %+v", q)
 	}
 	if !q.requires("jitter") || !q.requires("key-new") || q.requires("key-same") {
-		t.Errorf("--require key-new,jitter: got %q", q.required)
+		t.Errorf("-require key-new,jitter: got %q", q.required)
 	}
 	if q := parsed("--require", "none", "--", os.Args[0], "{url}"); q.requires("jitter") || q.required != nil {
-		t.Error("--require none: got rules that are required, or claimed")
+		t.Error("-require none: got rules that are required, or claimed")
 	}
 }
 

@@ -15,8 +15,9 @@ const (
 	// straggling is how long a process that was killed, or children that keep its stderr open, are waited for.
 	straggling = time.Second
 
-	kept = 4 << 10 // of stderr, in bytes
-	told = 160     // of a line of stderr, in runes
+	// Of stderr so many bytes are kept, and of a line so many runes are shown.
+	maxStderr = 4 << 10
+	maxLine   = 160
 )
 
 // run runs a process to its end, or kills it with its children when its context ends. Its error tells what the process said,
@@ -80,7 +81,7 @@ type tail struct {
 
 func (t *tail) Write(p []byte) (int, error) {
 	t.text = append(t.text, p...)
-	if over := len(t.text) - kept; over > 0 {
+	if over := len(t.text) - maxStderr; over > 0 {
 		t.text = append(t.text[:0], t.text[over:]...)
 		t.cut = true
 	}
@@ -111,8 +112,8 @@ func (t *tail) summary(mask *strings.Replacer) string {
 
 // clip shortens a line.
 func clip(line string) string {
-	if runes := []rune(line); len(runes) > told {
-		return string(runes[:told]) + "…"
+	if runes := []rune(line); len(runes) > maxLine {
+		return string(runes[:maxLine]) + "…"
 	}
 	return line
 }

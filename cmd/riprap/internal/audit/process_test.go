@@ -31,7 +31,7 @@ func TestOfWhatAProcessSaysTheEndIsKept(t *testing.T) {
 		"lines between":     {[]string{"\nTraceback:\n  File x\n\nError: no\n\n"}, "Traceback: … Error: no"},
 		"a long line":       {[]string{strings.Repeat("é", 161)}, strings.Repeat("é", 160) + "…"},
 		"no text":           {[]string{"a\xffb\x00c\u202e"}, "a\uFFFDb c"},
-		"more than is kept": {[]string{"begin" + strings.Repeat("x", kept) + "\nsecond\n", "last"}, "second … last"},
+		"more than is kept": {[]string{"begin" + strings.Repeat("x", maxStderr) + "\nsecond\n", "last"}, "second … last"},
 	}
 	for name, tt := range tests {
 		said := &tail{}
@@ -43,8 +43,8 @@ func TestOfWhatAProcessSaysTheEndIsKept(t *testing.T) {
 		if got := said.summary(nothing); got != tt.want {
 			t.Errorf("%s: summary = %q, want %q", name, got, tt.want)
 		}
-		if len(said.text) > kept {
-			t.Errorf("%s: %d bytes kept, want %d at most", name, len(said.text), kept)
+		if len(said.text) > maxStderr {
+			t.Errorf("%s: %d bytes kept, want %d at most", name, len(said.text), maxStderr)
 		}
 	}
 }

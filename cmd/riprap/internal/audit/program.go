@@ -48,11 +48,11 @@ func (p *program) forCall(c audit.Call) (*template, error) {
 	case c.Key != "" && p.keyed != nil:
 		return p.keyed, nil
 	case c.Key != "" && !(p.command.posts() && p.command.holds("{key}")):
-		return nil, unable("--keyed 'LINE with {url}, {body} and {key}' to audit POSTs with a key")
+		return nil, unable("-keyed 'LINE with {url}, {body} and {key}' to audit POSTs with a key")
 	case c.Key == "" && c.Method != "GET" && p.post != nil:
 		return p.post, nil
 	case c.Method != "GET" && !p.command.posts():
-		return nil, unable("--post 'LINE with {url} and {body}' to audit POSTs")
+		return nil, unable("-post 'LINE with {url} and {body}' to audit POSTs")
 	case c.Token != "" && !p.command.holds("{token}"):
 		return nil, unable("{token} in the command, to be sent as Authorization: Bearer")
 	case c.Calls > 1 && !p.command.holds("{calls}"):

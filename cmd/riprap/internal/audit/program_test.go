@@ -50,8 +50,8 @@ func TestEachCallIsMadeByWhatCanMakeIt(t *testing.T) {
 		unable  string // or what to give
 	}{
 		"a GET":                         {plain, get, "p", ""},
-		"a POST, and no way to make it": {plain, post, "", "--post 'LINE with {url} and {body}'"},
-		"a POST with a key, and no way to make it":  {plain, keyed, "", "--keyed 'LINE with {url}, {body} and {key}'"},
+		"a POST, and no way to make it": {plain, post, "", "-post 'LINE with {url} and {body}'"},
+		"a POST with a key, and no way to make it":  {plain, keyed, "", "-keyed 'LINE with {url}, {body} and {key}'"},
 		"credentials, and no place for them":        {plain, token, "", "{token} in the command"},
 		"many calls, and no place for their number": {plain, many, "", "{calls} in the command"},
 		"a GET beside lines":                        {lines, get, "p", ""},
@@ -63,8 +63,8 @@ func TestEachCallIsMadeByWhatCanMakeIt(t *testing.T) {
 		"many calls by the command":                 {full, many, "p", ""},
 		"a POST by its line first":                  {both, post, "post {url}", ""},
 		"a POST with a key by its line first":       {both, keyed, "keyed {url}", ""},
-		"a method without a body":                   {programOf("", "", "p", "{url}", "{method}"), post, "", "--post 'LINE"},
-		"a method and a body without a key":         {programOf("", "", "p", "{url}", "{method}", "{body}"), keyed, "", "--keyed 'LINE"},
+		"a method without a body":                   {programOf("", "", "p", "{url}", "{method}"), post, "", "-post 'LINE"},
+		"a method and a body without a key":         {programOf("", "", "p", "{url}", "{method}", "{body}"), keyed, "", "-keyed 'LINE"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
