@@ -49,7 +49,6 @@ func (s *secrets) interesting(h http.Header) map[string][]string {
 			continue
 		}
 		for _, v := range values {
-			v := v
 			if hide {
 				v = s.number(lower, v)
 			}

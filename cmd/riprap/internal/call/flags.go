@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"net/http"
 	"net/url"
@@ -319,7 +318,7 @@ func (o *order) headers(lines []string, withBody bool) error {
 			o.header[name] = []string{""} // or net/http sends its own
 		}
 	}
-	for name, value := range maps.All(defaults) {
+	for name, value := range defaults {
 		o.header[name] = []string{value}
 	}
 	if user := o.url.User; user != nil {
