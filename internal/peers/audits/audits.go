@@ -106,7 +106,7 @@ func plan(named []string) ([]job, error) {
 				Peer: p.name, Configuration: c.name, Versions: versions, Riprap: riprap,
 				Command: strings.Join(c.command, " "), Post: c.post, Keyed: c.keyed, Flags: strings.Join(c.flags, " "),
 			}
-			if kept, err := read(j.file()); err == nil && kept.of(j.result) && !slices.Contains(named, p.name) {
+			if kept, err := read(j.file()); err == nil && kept.fits(j.result) && !slices.Contains(named, p.name) {
 				j.result = kept
 			}
 			jobs = append(jobs, j)

@@ -96,7 +96,7 @@ func TestAReportThatCannotBeTrustedIsRefused(t *testing.T) {
 
 func TestAResultIsTakenOnlyForTheSameAudit(t *testing.T) {
 	kept := sample(t)[0]
-	if !kept.of(kept) {
+	if !kept.fits(kept) {
 		t.Errorf("%+v is not of itself", kept)
 	}
 	for name, change := range map[string]func(*result){
@@ -109,7 +109,7 @@ func TestAResultIsTakenOnlyForTheSameAudit(t *testing.T) {
 	} {
 		want := kept
 		change(&want)
-		if kept.of(want) {
+		if kept.fits(want) {
 			t.Errorf("a result is taken for an audit with another %s", name)
 		}
 	}
@@ -125,7 +125,7 @@ func TestAKeptResultIsReadAsItWas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !got.of(want) || len(got.report.Rules) != 1 || !got.taken {
+	if !got.fits(want) || len(got.report.Rules) != 1 || !got.taken {
 		t.Errorf("read(%q) = %+v, want %+v", want.file(), got, want)
 	}
 	if _, err := read(resultsDir + "/none.json"); !errors.Is(err, os.ErrNotExist) {

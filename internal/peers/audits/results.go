@@ -107,8 +107,8 @@ func (r *result) keep() error {
 	return os.Rename(temporary.Name(), filepath.Clean(r.file()))
 }
 
-// of tells whether a kept result is what an audit of want would be about.
-func (r result) of(want result) bool {
+// fits tells whether a kept result is what an audit of want would be about.
+func (r result) fits(want result) bool {
 	return r.Versions == want.Versions && r.Riprap == want.Riprap && r.Command == want.Command &&
 		r.Post == want.Post && r.Keyed == want.Keyed && r.Flags == want.Flags
 }
