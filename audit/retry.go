@@ -134,7 +134,7 @@ func grows(o *observed, runs []*run) outcome {
 	seen := fmt.Sprintf("from %s at first to %s at last (exceeded by a fifth of %d runs)", short(from), short(to), len(last))
 	evidence := timelines(runs)
 	switch ratio := float64(to) / float64(max(from, 1)); {
-	case to <= windowLeast:
+	case to <= atOnce:
 		return outcome{Fail, "it tries again at once: " + seen, evidence}
 	case to < tellable || o.noisy(to/4):
 		return outcome{Inconclusive, seen + ": too short to tell on this machine", evidence}
@@ -178,7 +178,7 @@ func jitters(o *observed, runs []*run) outcome {
 		}
 	}
 	seen := best.String()
-	if verdict == Fail && best.mean <= windowLeast {
+	if verdict == Fail && best.mean <= atOnce {
 		seen = "it tries again at once, always"
 	}
 	return outcome{verdict, seen, timelines(runs)}

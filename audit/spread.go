@@ -20,6 +20,9 @@ const (
 	// this share.
 	disturbedShare = 1.0 / 8
 
+	// A mean wait as short as this is none: the client tries again at once.
+	atOnce = windowLeast
+
 	// Shorter waits cannot be told from what a busy machine adds to none.
 	tellable = 50 * time.Millisecond
 
@@ -73,18 +76,18 @@ func fullest(sorted []time.Duration, width time.Duration) (count, at int) {
 	return count, at
 }
 
-// verdict judges the spread at a level. Pass: were the waits all the same, with a share of disturbedShare disturbed at most, fewer would fall out
-// of the fullest window. Fail: were they spread evenly over leastSpread of their mean or more, fewer would fall into it, or
-// into three narrow ones.
+// verdict judges the spread at a level, the chance of a wrong pass or a wrong fail. Pass: were the waits all the same, and
+// disturbedShare of them disturbed, fewer would fall out of the fullest window. Fail: the client tries again at once; or, were
+// its waits spread evenly over leastSpread of their mean, fewer would fall into that window, or into the three narrow ones.
 func (s spread) verdict(level float64) Verdict {
 	if s.n == 0 {
 		return Inconclusive
 	}
-	if s.mean <= windowLeast {
-		return Fail // at once, all of them
+	if s.mean <= atOnce {
+		return Fail
 	}
-	reach := leastSpread * float64(s.mean)
-	within := func(width time.Duration) float64 { return min(float64(width)/reach, 1) }
+	// The chance of a wait that is spread so to lie in a window.
+	within := func(width time.Duration) float64 { return min(float64(width)/(leastSpread*float64(s.mean)), 1) }
 	// The fullest of all windows begins at one of the waits: n to choose from; of three windows fewer than n³/6.
 	n := float64(s.n)
 	if n*atLeast(s.densest-1, s.n-1, within(s.window)) <= level {
