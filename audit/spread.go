@@ -20,8 +20,9 @@ const (
 	// this share.
 	disturbedShare = 1.0 / 8
 
-	// A mean wait as short as this is none: the client tries again at once.
-	atOnce = windowLeast
+	// A mean wait as short as this is none: the client tries again at once. Of fewer waits than that it may be luck.
+	atOnce      = windowLeast
+	atOnceWaits = 8
 
 	// Shorter waits cannot be told from what a busy machine adds to none.
 	tellable = 50 * time.Millisecond
@@ -83,7 +84,7 @@ func (s spread) verdict(level float64) Verdict {
 	if s.n == 0 {
 		return Inconclusive
 	}
-	if s.mean <= atOnce {
+	if s.mean <= atOnce && s.n >= atOnceWaits {
 		return Fail
 	}
 	// The chance of a wait that is spread so to lie in a window.
