@@ -25,9 +25,6 @@ import (
 const (
 	defaultPatience = 30 * time.Second
 	defaultCalls    = 100
-
-	// spreadRuns is how often the client runs where the question is how its waits are spread; see spread.go.
-	spreadRuns = 32
 )
 
 // A Call is what a client is asked to do.
@@ -53,11 +50,12 @@ type Audit struct {
 	// Client is who is audited.
 	Client Client
 
-	// Patience is how long a run may take before it is ended. A client without a timeout uses up all of it. Zero means
-	// 30 seconds.
+	// Patience is how long a run may take before it is ended. A client without a timeout uses up all of it, and a
+	// tenth more for a timeout that is just as long. Zero or less means 30 seconds.
 	Patience time.Duration
 
-	// Calls is how many calls at once show what retries add up to in an outage. Zero means 100; fewer than 20 cannot tell.
+	// Calls is how many calls at once show what retries add up to in an outage. Zero or less means 100; fewer than
+	// 20 cannot tell.
 	Calls int
 
 	// Rules are the ids of those to judge. None means all. Scenarios that no rule asks for are not run.
@@ -103,6 +101,9 @@ const (
 
 // Run audits the client. It returns an error, and no report, if that is not possible: a rule does not exist, the client cannot
 // even make a call that is answered at once, or ctx ended, whose cause the error is then. A client that breaks rules is no error.
+//
+// An Audit may be run more than once. Audits at the same time disturb each other's waits, and more of their verdicts are
+// inconclusive.
 func (a *Audit) Run(ctx context.Context) (*Report, error) {
 	if a.Client == nil {
 		return nil, errors.New("audit: no client to audit")

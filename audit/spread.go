@@ -10,6 +10,9 @@ import (
 // may pass, and of a million that are one may fail.
 const alpha = 1e-6
 
+// spreadRuns is how often a client runs where that is asked.
+const spreadRuns = 32
+
 const (
 	// Waits within a window this wide, as a share of their mean, are taken to be the same wait: what the machine adds is
 	// less than that, but for the disturbed.
