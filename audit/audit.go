@@ -138,11 +138,14 @@ func (a *Audit) Run(ctx context.Context) (*Report, error) {
 	return report, nil
 }
 
-// String returns the finding in a line, or several if there is evidence.
+// String returns the finding in a line, and in more of them the evidence, and of a failure what to change.
 func (f Finding) String() string {
 	line := fmt.Sprintf("%s: %s: %s", f.ID, f.Verdict, f.Seen)
 	if len(f.Evidence) > 0 {
 		line += "\n\t" + strings.Join(f.Evidence, "\n\t")
+	}
+	if f.Verdict == Fail && f.Fix != "" {
+		line += "\n\tchange: " + f.Fix
 	}
 	return line
 }

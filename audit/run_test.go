@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/riprap-go/riprap/flaky"
 )
 
 func TestRunSaysWhatItCannotDo(t *testing.T) {
@@ -119,6 +121,30 @@ func TestEveryRuleSaysWhyAndWhatToChange(t *testing.T) {
 		if !asked[name] {
 			t.Errorf("no rule asks for scenario %s", name)
 		}
+	}
+}
+
+func TestAFailureSaysWhatToChange(t *testing.T) {
+	f := Finding{Rule: Rule{ID: "jitter", Fix: "draw each wait"}, Verdict: Fail, Seen: "all the same", Evidence: []string{"GET: 0s"}}
+	if got, want := f.String(), "jitter: fail: all the same\n\tGET: 0s\n\tchange: draw each wait"; got != want {
+		t.Errorf("a failure: got %q, want %q", got, want)
+	}
+	f.Verdict = Pass
+	if got, want := f.String(), "jitter: pass: all the same\n\tGET: 0s"; got != want {
+		t.Errorf("what is fine: got %q, want %q", got, want)
+	}
+}
+
+func TestCallsOfOneProcessThatAreMadeOneByOneAreFoundOut(t *testing.T) {
+	many := &run{call: Call{Calls: 100}, cut: true, arrivals: make([]flaky.Arrival, 76)}
+	alone := &run{call: Call{Calls: 1}, arrivals: make([]flaky.Arrival, 4)}
+	o := &observed{runs: map[string][]*run{"many": {many}, "503": {alone}}}
+	if got := amplifies(o, []*run{many}); got.verdict != Inconclusive || !strings.Contains(got.seen, "made at once") {
+		t.Errorf("76 requests of 100 calls: got %+v, want inconclusive and what to do", got)
+	}
+	many.arrivals = make([]flaky.Arrival, 101)
+	if got := amplifies(o, []*run{many}); got.verdict != Inconclusive || strings.Contains(got.seen, "made at once") {
+		t.Errorf("101 requests of 100 calls: got %+v, want inconclusive for want of time", got)
 	}
 }
 
