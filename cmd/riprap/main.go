@@ -32,7 +32,7 @@ var commands = []command{
 	{"demo", "a retry storm, first with a tutorial's loop, then with riprap (22 s)", demo.Run},
 	{"call", "one HTTP call with retries, like curl, and why each was made", call.Run},
 	{"flaky", "a server that fails on purpose, by a script, and logs what arrives", flaky.Run},
-	{"audit", "what is missing in any program's retries: jitter, limits, Retry-After", audit.Run},
+	{"audit", "what any program's retries lack: jitter, limits, Retry-After", audit.Run},
 	{"lab", "which retry policy survives what, simulated in tables and pictures", lab.Run},
 }
 

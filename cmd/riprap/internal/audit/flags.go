@@ -48,7 +48,8 @@ func parse(args []string, help io.Writer) (*request, error) {
 	f.StringVar(&keyed, "keyed", "", "a `LINE` for the shell that makes a POST with an idempotency key: {key},\n"+
 		"or one that the client makes itself")
 	f.IntVar(&q.calls, "calls", 0, "so many calls at once in one process, for a command with {calls}\n(default 100)")
-	f.DurationVar(&q.patience, "patience", 30*time.Second, "how long a run may take; all of it without a timeout")
+	q.patience = 30 * time.Second
+	f.Var((*suggest.Duration)(&q.patience), "patience", "how long a run may take; without a timeout it takes\nthe whole `duration`")
 	f.StringVar(&rules, "rules", "", "judge only these `RULES`, joined by commas")
 	f.StringVar(&required, "require", "", "exit with 1 only if one of these `RULES` fails, joined by commas; none:\n"+
 		"only report (default: every rule that is judged)")

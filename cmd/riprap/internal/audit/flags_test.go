@@ -43,6 +43,7 @@ func TestArgumentsThatMakeNoSenseAreExplained(t *testing.T) {
 		"calls without a place for them":   {with("--calls", "50"), "-calls: want {calls} in the command"},
 		"too many calls":                   {[]string{"--calls", "1001", "--", os.Args[0], "{url}", "{calls}"}, "-calls 1001: want 1 to 1000"},
 		"no call":                          {[]string{"--calls", "0", "--", os.Args[0], "{url}", "{calls}"}, "-calls 0: want 1 to 1000"},
+		"a patience without a unit":        {with("--patience", "5"), `invalid value "5" for flag -patience: did you mean 5s?`},
 		"no patience":                      {with("--patience", "0s"), "-patience 0s: want more than nothing"},
 		"a report into nothing":            {with("--junit", ""), "-junit: want the name of a file"},
 		"a report into no folder":          {with("--junit", "no/such/folder/x.xml"), "-junit: "},

@@ -112,6 +112,8 @@ func parse(ctx context.Context, args []string, stdin io.Reader) (*order, error) 
 	// What is no flag may be half of a secret whose quotes were forgotten, so it is not shown.
 	if n := f.NArg(); n == 0 {
 		return nil, errors.New("want a URL")
+	} else if n > 1 && o.asJSON {
+		return nil, fmt.Errorf("want one URL, got %d arguments that are no flags: --json takes no value, JSON is sent by -d '…' -H 'Content-Type: application/json'", n)
 	} else if n > 1 {
 		return nil, fmt.Errorf("want one URL, got %d arguments that are no flags: a value with blanks needs quotes", n)
 	}
@@ -226,6 +228,18 @@ var refused = map[string]string{
 	"retry": "--attempts counts the first try too", "max-time": "it is --timeout here",
 	"retry-delay": "it is --backoff here", "retry-max-time": "it is --timeout here",
 	"data-binary": "-d sends a file as it is", "f": "an error status is exit code 1 anyway", "fail": "an error status is exit code 1 anyway",
+	"data-raw": "-d sends text as it is, but for one that begins with @", "data-urlencode": "-d sends text as it is: encode it before",
+	"F": "a multipart form is not made here", "form": "a multipart form is not made here",
+	"A": "it is -H 'User-Agent: …' here", "user-agent": "it is -H 'User-Agent: …' here",
+	"e": "it is -H 'Referer: …' here", "referer": "it is -H 'Referer: …' here",
+	"b": "it is -H 'Cookie: …' here", "cookie": "it is -H 'Cookie: …' here",
+	"G": "write the query into the URL", "get": "write the query into the URL", "url": "the URL stands alone",
+	"T": "it is -X PUT -d @FILE here", "upload-file": "it is -X PUT -d @FILE here",
+	"O": "it is -o FILE here", "remote-name": "it is -o FILE here",
+	"v": "stderr says what came of each attempt, and -i prints the header", "verbose": "stderr says what came of each attempt, and -i prints the header",
+	"w": "--json says on stderr what came back, its status too", "write-out": "--json says on stderr what came back, its status too",
+	"x": "the proxy is the one of HTTP_PROXY and HTTPS_PROXY", "proxy": "the proxy is the one of HTTP_PROXY and HTTPS_PROXY",
+	"compressed": "a body comes as it was sent; ask with -H 'Accept-Encoding: gzip' and unpack it",
 }
 
 func (f *flags) unknown(err *pflag.NotExistError) error {

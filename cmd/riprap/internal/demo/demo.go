@@ -42,8 +42,8 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("riprap demo", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	asJSON := flags.Bool("json", false, "print one JSON document with the figures and the time series")
-	seed := flags.Uint64("seed", 1, "of the times at which calls are made; both sides get the same")
-	callers := flags.Int("callers", 300, fmt.Sprintf("how many there are, %d to %d; the capacity grows with them", fewest, most))
+	seed := flags.Uint64("seed", 1, "of the times at which calls are made, which are both sides'")
+	callers := flags.Int("callers", 300, fmt.Sprintf("%d to %d, and the capacity grows with them", fewest, most))
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			usage(flags, stdout)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/riprap-go/riprap/cmd/riprap/internal/exit"
+	"github.com/riprap-go/riprap/cmd/riprap/internal/suggest"
 	"github.com/riprap-go/riprap/flaky"
 )
 
@@ -76,7 +77,7 @@ func parse(args []string, help io.Writer) (*flags, error) {
 	set := flag.NewFlagSet("riprap flaky", flag.ContinueOnError)
 	set.SetOutput(io.Discard)
 	addr := set.String("listen", "127.0.0.1:0", "HOST:PORT to listen on; port 0 is one that is free, and no host\nis this machine only (0.0.0.0 is every network)")
-	set.DurationVar(&f.length, "for", 0, "end after so long (default: when stopped)")
+	set.Var((*suggest.Duration)(&f.length), "for", "end after a `duration` (default: when stopped)")
 	set.BoolVar(&f.tls, "tls", false, "speak TLS, with a certificate that nobody trusts")
 	set.BoolVar(&f.verbose, "v", false, "a line on stderr for each request")
 

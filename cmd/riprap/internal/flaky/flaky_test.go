@@ -233,6 +233,7 @@ func TestArgumentsThatMakeNoSenseAreUsageErrors(t *testing.T) {
 		"an unknown flag":               {[]string{"-frob", "200"}, "-frob"},
 		"an address without a port":     {[]string{"-listen", "localhost", "200"}, "want HOST:PORT"},
 		"an end before the beginning":   {[]string{"-for", "-1s", "200"}, "-for -1s"},
+		"an end without a unit":         {[]string{"-for", "5", "200"}, `invalid value "5" for flag -for: did you mean 5s?`},
 		"a flag behind a script, wrong": {[]string{"200", "-for", "soon"}, "soon"},
 	}
 	for name, tt := range tests {

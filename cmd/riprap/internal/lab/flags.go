@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"github.com/riprap-go/riprap/cmd/riprap/internal/lab/sim"
+	"github.com/riprap-go/riprap/cmd/riprap/internal/suggest"
 )
 
 // flags are what somebody has typed behind run or compare. What concerns a scenario waits until its name is known.
@@ -30,9 +31,9 @@ func newFlags(q *request) *flags {
 	for _, a := range axes {
 		f.lists = append(f.lists, f.String(a.name, "", a.about+"; a list such as "+a.example+" gives a group of rows for each"))
 	}
-	f.DurationVar(&f.pause, "pause", 0, "of a client between its calls, on average")
-	f.DurationVar(&f.timeout, "timeout", 0, "longest wait for an attempt")
-	f.DurationVar(&f.length, "for", 0, "simulated time")
+	f.Var((*suggest.Duration)(&f.pause), "pause", "of a client between its calls, on average")
+	f.Var((*suggest.Duration)(&f.timeout), "timeout", "longest wait for an attempt")
+	f.Var((*suggest.Duration)(&f.length), "for", "simulated time")
 	f.StringVar(&f.server, "server", "", "how the service admits: fifo, lifo, room=N, drop, drop=MARGIN, cancels, joined by +")
 	f.StringVar(&f.policies, "policies", "", "names of policies, as riprap lab list gives them (default: riprap for run, all for compare)")
 	f.Func("policy", "a policy of your own, NAME:key=value,…, which is riprap's default or what like names, but for the keys:\n"+

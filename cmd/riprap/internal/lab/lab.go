@@ -78,11 +78,11 @@ func usage(w io.Writer) error {
 
 Simulates services, what goes wrong with them, and their callers, who decide by
 riprap itself. "run" shows in detail what becomes of a scenario with one policy,
-"compare" what becomes of it with each in a table. "list" names the scenarios and
-the policies of each; "riprap lab run -h" lists the flags.
+"compare" what becomes of it with each in a table. "list" names the scenarios
+and the policies of each; "riprap lab run -h" lists the flags.
 
-exit codes: 0 fine; 1 "run": the service did not recover, or somebody stopped it;
-2 usage
+exit codes: 0 fine; 1 "run": the service did not recover, or somebody stopped
+it; 2 usage
 `)
 }
 
