@@ -3,6 +3,7 @@ package flaky
 import (
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -72,10 +73,11 @@ func (r *record) end(now time.Time, left bool) {
 	r.Ended, r.Left = now, left
 }
 
-// clip cuts text that is longer than n bytes.
+// clip cuts text that is longer than n bytes. What it returns is a copy: a part of a string keeps all of it in memory, query
+// string included.
 func clip(s string, n int) string {
 	if len(s) <= n {
-		return s
+		return strings.Clone(s)
 	}
 	for n > 0 && !utf8.RuneStart(s[n]) {
 		n--

@@ -1,7 +1,11 @@
 package flaky
 
 import (
+	"bufio"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -126,4 +130,26 @@ func TestWhatIsKeptOfSecretsIsBounded(t *testing.T) {
 	if got := len(s.counts); got != maxNames {
 		t.Errorf("%d headers are counted, want %d", got, maxNames)
 	}
+}
+
+func TestTheLogKeepsNothingOfARequestButWhatItShows(t *testing.T) {
+	h := newHandler(t, "200")
+	const requests, size = 200, 256 << 10
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range requests {
+		line := fmt.Sprintf("GET /~run%d/a?%s HTTP/1.1\r\nHost: a\r\n\r\n", i, strings.Repeat("q", size))
+		r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(line)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > requests*size/4 {
+		t.Errorf("after %d requests with query strings of %d bytes the heap is %d bytes larger, want little", requests, size, grown)
+	}
+	runtime.KeepAlive(h)
 }

@@ -159,6 +159,7 @@ func validRun(id string) bool {
 
 // arrive logs a request and takes the step that answers it, nil if the script has none for its path.
 func (h *Handler) arrive(r *http.Request, run, path string) (*record, *step) {
+	run = strings.Clone(run) // it is part of the request's line, which may be a megabyte
 	rec := &record{Arrival: Arrival{
 		Run: run, Method: clip(r.Method, 32), Path: clip(path, 1024), Conn: r.RemoteAddr, Header: h.secrets.interesting(r.Header),
 	}}

@@ -72,6 +72,7 @@ func (r rule) step(n int64) *step {
 func parse(text string) (*script, error) {
 	p := &parser{text: text}
 	s := &script{}
+	taken := map[string]bool{}
 	for {
 		p.skipBlanks()
 		at := p.pos
@@ -79,12 +80,13 @@ func parse(text string) (*script, error) {
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(s.rules, func(o rule) bool { return o.path == r.path }) {
+		if taken[r.path] {
 			if r.path == "" {
 				return nil, p.errorf(at, "a second part without a path: one such as \"/a: \" stands in front of the others")
 			}
 			return nil, p.errorf(at, "a second part for %s", r.path)
 		}
+		taken[r.path] = true
 		s.rules = append(s.rules, r)
 		if p.end() {
 			break
