@@ -38,7 +38,12 @@ var commands = []command{
 
 func main() {
 	// The first Ctrl-C asks the subcommand to end and to say what it knows; the second one ends the process.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// So does a terminal that is closed: processes that a subcommand has started would outlive it. Under nohup it goes on.
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		ends = append(ends, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	context.AfterFunc(ctx, stop)
 
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)

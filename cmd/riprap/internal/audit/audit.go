@@ -40,6 +40,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 
 // audit runs the command in all scenarios and shows the progress.
 func (q *request) audit(ctx context.Context, progressTo io.Writer) (*report, error) {
+	defer exit.OutlivePipe()() // or the progress would end it, and leave processes behind
 	var progress *terminal.Progress
 	runs, told := 0, 0
 	var called atomic.Bool

@@ -69,7 +69,7 @@ func (b *body) add(text []byte) {
 }
 
 func (b *body) addFile(ctx context.Context, name string) error {
-	f, err := os.Open(name)
+	f, err := openOnce(ctx, name, os.O_RDONLY)
 	if err != nil {
 		return err
 	}
@@ -93,25 +93,36 @@ func (b *body) addFile(ctx context.Context, name string) error {
 	return nil
 }
 
+// openOnce opens a file, until ctx ends: a pipe without anybody at its other end is never open.
+func openOnce(ctx context.Context, name string, flag int) (*os.File, error) {
+	return until(ctx, func() (*os.File, error) { return os.OpenFile(name, flag, 0) })
+}
+
 // readOnce reads what cannot be read again, until ctx ends: a Read of a terminal may never return.
 func readOnce(ctx context.Context, r io.Reader) ([]byte, error) {
-	type outcome struct {
-		content []byte
-		err     error
-	}
-	over := make(chan outcome, 1)
-	go func() {
+	return until(ctx, func() ([]byte, error) {
 		content, err := io.ReadAll(io.LimitReader(r, memory+1))
 		if err == nil && len(content) > memory {
 			err = fmt.Errorf("it is more than %s: put it into a file, which is read anew for each attempt", mebibytes(memory))
 		}
-		over <- outcome{content, err}
+		return content, err
+	})
+}
+
+// until returns what f returns, or leaves it alone when ctx ends. It is for what cannot be interrupted.
+func until[T any](ctx context.Context, f func() (T, error)) (result T, err error) {
+	over := make(chan struct{})
+	var got T
+	var failed error
+	go func() {
+		defer close(over)
+		got, failed = f()
 	}()
 	select {
-	case o := <-over:
-		return o.content, o.err
+	case <-over:
+		return got, failed
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return result, ctx.Err()
 	}
 }
 

@@ -39,6 +39,9 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	// net/http logs what a server sends without being asked, on a stderr that is ours to speak on.
 	defer log.SetOutput(log.Writer())
 	log.SetOutput(io.Discard)
+	if o.file != "" {
+		defer exit.OutlivePipe()() // or a part of the file would be left if nobody reads stderr
+	}
 	base := o.base()
 	defer base.CloseIdleConnections()
 	return o.do(ctx, base, stdout, stderr)
@@ -80,7 +83,10 @@ func (o *order) base() *http.Transport {
 
 // do makes the call.
 func (o *order) do(ctx context.Context, base http.RoundTripper, stdout, stderr io.Writer) error {
-	out, err := o.sink(stdout)
+	out, err := o.sink(ctx, stdout)
+	if err != nil && ctx.Err() != nil { // while a pipe had no reader
+		return exit.ErrNotFine
+	}
 	if err != nil {
 		return &exit.UsageError{Command: "riprap call", Err: err}
 	}

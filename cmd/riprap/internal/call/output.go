@@ -2,6 +2,7 @@ package call
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -22,7 +23,7 @@ type sink struct {
 }
 
 // sink opens what the answer goes to.
-func (o *order) sink(stdout io.Writer) (*sink, error) {
+func (o *order) sink(ctx context.Context, stdout io.Writer) (*sink, error) {
 	if o.file == "" || o.file == "-" {
 		return &sink{w: stdout}, nil
 	}
@@ -35,7 +36,7 @@ func (o *order) sink(stdout io.Writer) (*sink, error) {
 	case err == nil && info.IsDir():
 		return nil, fmt.Errorf("-o: %s is a directory", o.file)
 	case err == nil && !info.Mode().IsRegular(): // /dev/null, a pipe
-		f, err := os.OpenFile(name, os.O_WRONLY, 0)
+		f, err := openOnce(ctx, name, os.O_WRONLY)
 		if err != nil {
 			return nil, fmt.Errorf("-o: %w", err)
 		}

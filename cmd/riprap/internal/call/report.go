@@ -49,6 +49,7 @@ type event struct {
 
 // say prints an event. Bad says that it is about what went wrong in the end.
 func (r *reporter) say(e event, bad bool) {
+	e.Service, e.Error, e.Text = printable(e.Service), printable(e.Error), printable(e.Text)
 	if r.order.asJSON {
 		e.Elapsed = seconds(time.Since(r.start))
 		text, _ := json.Marshal(e) // of such fields it never fails

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 	"testing/synctest"
+	"unicode"
 
 	"github.com/riprap-go/riprap/internal/memhttp"
 )
@@ -179,6 +180,21 @@ func TestNetHTTPCannotRepeatWhatMustNotBeSentTwice(t *testing.T) {
 		}), append(strings.Fields(args), "h.test")...)
 		if may != want {
 			t.Errorf("%s: net/http may repeat it: got %v, want %v", args, may, want)
+		}
+	}
+}
+
+func TestARedirectsHostCannotSpeakToTheTerminal(t *testing.T) {
+	for _, flags := range []string{"-L", "-L --json"} {
+		r := inMemory(t, script(t, `302 header="Location: http://%C2%9B31m%E2%80%AEhost.invalid/"`), flags+" --attempts 1 URL")
+		for _, c := range r.stderr {
+			if c != '\n' && !unicode.IsPrint(c) {
+				t.Errorf("riprap call %s prints %q on stderr:\n%s", flags, c, r.stderr)
+				break
+			}
+		}
+		if !strings.Contains(r.stderr, "redirect to http://") {
+			t.Errorf("riprap call %s: got no redirect on stderr:\n%s", flags, r.stderr)
 		}
 	}
 }

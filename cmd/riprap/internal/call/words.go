@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"unicode"
 
 	"github.com/riprap-go/riprap"
 	"github.com/riprap-go/riprap/riphttp"
@@ -142,6 +143,16 @@ func plain(err error) string {
 		return "connection closed without an answer"
 	}
 	return unquoted(err.Error())
+}
+
+// printable leaves out what would do something to a terminal: a service may redirect to any host, and name it in any script.
+func printable(text string) string {
+	return strings.Map(func(c rune) rune {
+		if !unicode.IsPrint(c) {
+			return '\uFFFD'
+		}
+		return c
+	}, text)
 }
 
 func unquoted(text string) string {
