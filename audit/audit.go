@@ -25,6 +25,7 @@ import (
 const (
 	defaultPatience = 30 * time.Second
 	defaultCalls    = 100
+	mostPatience    = 1000 * time.Hour // of a patience: with a tenth on top it is a duration still
 )
 
 // A Call is what a client is asked to do.
@@ -51,7 +52,7 @@ type Audit struct {
 	Client Client
 
 	// Patience is how long a run may take before it is ended. A client without a timeout uses up all of it, and a
-	// tenth more for a timeout that is just as long. Zero or less means 30 seconds.
+	// tenth more for a timeout that is just as long. Zero or less means 30 seconds, more than 1000 hours is 1000 hours.
 	Patience time.Duration
 
 	// Calls is how many calls at once show what retries add up to in an outage. Zero or less means 100; fewer than
@@ -150,6 +151,8 @@ func (f Finding) String() string {
 	return line
 }
 
-func (a *Audit) patience() time.Duration { return cmp.Or(max(a.Patience, 0), defaultPatience) }
+func (a *Audit) patience() time.Duration {
+	return min(cmp.Or(max(a.Patience, 0), defaultPatience), mostPatience)
+}
 
 func (a *Audit) calls() int { return cmp.Or(max(a.Calls, 0), defaultCalls) }

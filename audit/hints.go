@@ -169,7 +169,7 @@ func doesNotHammer(o *observed, runs []*run) outcome {
 		return outcome{Pass, "it stops", timelines(runs)}
 	case wait < hammering:
 		return outcome{Fail, fmt.Sprintf("three quarters of its waits are shorter than %s", short(wait)), timelines(again)}
-	case wait < tellable || o.noisy(wait/2):
+	case wait < tellable || o.noisy(wait/clientWork, spansAt(again)):
 		return outcome{Inconclusive, fmt.Sprintf("a quarter of its waits are %s or longer: too short to tell on this machine", short(wait)), timelines(again)}
 	default:
 		return outcome{Pass, fmt.Sprintf("its own waits, a quarter of them %s or longer", short(wait)), timelines(again)}
@@ -228,7 +228,11 @@ func notFaster(o *observed, _ []*run) outcome {
 	for _, name := range hinted {
 		with := gapsAt(o.of(name), 0)
 		if len(with) == hintedRuns && float64(slices.Max(with)) < fasterShare*float64(least) {
-			return outcome{Fail, fmt.Sprintf("%s; in %s it was %s or shorter", seen, name, short(slices.Max(with))), timelines(o.of(name))}
+			faster := fmt.Sprintf("%s; in %s it was %s or shorter", seen, name, short(slices.Max(with)))
+			if o.noisy((least-slices.Max(with))/clientWork, spansAt(o.of("503"), 0)) { // it was busy without the header, and not with it
+				return outcome{Inconclusive, faster + ": too little to tell on this machine", timelines(o.of(name))}
+			}
+			return outcome{Fail, faster, timelines(o.of(name))}
 		}
 	}
 	return outcome{Pass, seen + ", and with it no shorter", nil}

@@ -1,41 +1,72 @@
 package audit
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
 
-// A noise is how late this machine is: how much longer a sleep takes than it was told to. What it does to the audit's sleeps it
-// does to the client's waits.
+// A noise is how late this machine is: how much longer than on its own a sleep takes, with a little work behind it. What it does to
+// those it does to the client's waits. To look at sleeps alone would not do: a machine that is busy wakes sleepers first, and
+// lets them wait when they have something to do.
 type noise struct {
-	mu   sync.Mutex
-	late []time.Duration
-	end  chan struct{}
-	over sync.WaitGroup
+	mu       sync.Mutex
+	readings []reading
+	end      chan struct{}
+	over     sync.WaitGroup
 }
 
-// noiseStep is short, to have many readings in an audit of a few seconds.
-const noiseStep = 20 * time.Millisecond
+// A reading is one sleep and what it was good for.
+type reading struct {
+	from, to time.Time
+	late     time.Duration // of the sleep
+	work     time.Duration // how long the work took
+}
 
-func listenForNoise() *noise {
+const (
+	// noiseStep is how long a sleep is: short, to have a reading near each wait.
+	noiseStep = 40 * time.Millisecond
+
+	// toil is work of a few milliseconds: more than a process gets at a time, less than a tenth of a processor.
+	toil = 1_500_000
+)
+
+// listenForNoise takes readings with so many steps of work in each.
+func listenForNoise(steps int) *noise {
 	n := &noise{end: make(chan struct{})}
 	n.over.Go(func() {
 		timer := time.NewTimer(noiseStep)
 		for {
-			began := time.Now()
+			r := reading{from: time.Now()}
 			timer.Reset(noiseStep)
 			select {
 			case <-timer.C:
 			case <-n.end:
 				return
 			}
-			late := time.Since(began) - noiseStep
+			woken := time.Now()
+			work(steps)
+			r.to = time.Now()
+			r.late, r.work = woken.Sub(r.from)-noiseStep, r.to.Sub(woken)
 			n.mu.Lock()
-			n.late = append(n.late, late)
+			n.readings = append(n.readings, r)
 			n.mu.Unlock()
 		}
 	})
 	return n
+}
+
+// work keeps a processor busy for so many steps of a random number generator.
+//
+//go:noinline
+func work(steps int) uint64 {
+	x := uint64(steps)
+	for range steps {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+	}
+	return x
 }
 
 func (n *noise) stop() {
@@ -43,18 +74,41 @@ func (n *noise) stop() {
 	n.over.Wait()
 }
 
-// share returns the share of sleeps that were more than d late.
-func (n *noise) share(d time.Duration) float64 {
+// heard returns what was read so far, in its order, with lateness in which the work has its part: what it took longer than the quickest.
+func (n *noise) heard() lateness {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if len(n.late) == 0 {
-		return 0
+	var all lateness
+	for _, r := range n.readings {
+		all = append(all, late{r.from, r.to, r.late + r.work})
 	}
-	count := 0
-	for _, late := range n.late {
-		if late > d {
-			count++
+	if len(all) > 0 {
+		quickest := n.readings[0].work
+		for _, r := range n.readings {
+			quickest = min(quickest, r.work)
+		}
+		for i := range all {
+			all[i].by -= quickest
 		}
 	}
-	return float64(count) / float64(len(n.late))
+	return all
+}
+
+// A lateness says when the machine was late, and by how much.
+type lateness []late
+
+type late struct {
+	from, to time.Time
+	by       time.Duration
+}
+
+// near returns the most that the machine was late when a wait began or ended: in between it does not matter.
+func (l lateness) near(s span) (most time.Duration) {
+	for _, at := range []time.Time{s.from, s.to} {
+		i, _ := slices.BinarySearchFunc(l, at.Add(-noiseStep), func(r late, at time.Time) int { return r.to.Compare(at) })
+		for ; i < len(l) && !l[i].from.After(at.Add(noiseStep)); i++ {
+			most = max(most, l[i].by)
+		}
+	}
+	return most
 }

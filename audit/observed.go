@@ -11,14 +11,24 @@ import (
 
 // observed is what an audit saw, for the rules to judge.
 type observed struct {
-	runs      map[string][]*run // by scenario
-	patience  time.Duration
-	claims    []string
-	lateShare func(time.Duration) float64 // the share of this machine's sleeps that were later than that
+	runs     map[string][]*run // by scenario
+	patience time.Duration
+	claims   []string
+	late     lateness // of this machine
 }
 
-// noisy reports whether this machine adds more than d too often for a wait to be told from one that is so much longer.
-func (o *observed) noisy(d time.Duration) bool { return o.lateShare(d) > disturbedShare }
+// noisy reports whether this machine was late by more than d at too many of these waits for them to be told from others that are so
+// much longer. How it was at other times does not matter: programs start together, and a client without a timeout takes
+// its time when all others are over.
+func (o *observed) noisy(d time.Duration, waits []span) bool {
+	disturbed := 0
+	for _, s := range waits {
+		if o.late.near(s) > d {
+			disturbed++
+		}
+	}
+	return float64(disturbed) > disturbedShare*float64(len(waits))
+}
 
 // of returns the runs of the scenarios in which at least one request came.
 func (o *observed) of(names ...string) (runs []*run) {
@@ -71,18 +81,40 @@ func firstLine(err error) string {
 // attempts is how often the request was sent.
 func (r *run) attempts() int { return len(r.arrivals) }
 
-// gaps are the times from the end of each attempt to the start of the next. An attempt that began before the one before had ended
-// followed it at once.
-func (r *run) gaps() (gaps []time.Duration) {
+// A span is a wait: from the end of an attempt to the start of the next.
+type span struct{ from, to time.Time }
+
+// spans are the waits of a run. An attempt that began before the one before had ended followed it at once.
+func (r *run) spans() (spans []span) {
 	for i, a := range r.arrivals[1:] {
 		before := r.arrivals[i]
 		if before.Ended.IsZero() || before.Ended.After(a.Time) {
-			gaps = append(gaps, 0)
+			spans = append(spans, span{a.Time, a.Time})
 			continue
 		}
-		gaps = append(gaps, a.Time.Sub(before.Ended))
+		spans = append(spans, span{before.Ended, a.Time})
+	}
+	return spans
+}
+
+// gaps are how long the waits were.
+func (r *run) gaps() (gaps []time.Duration) {
+	for _, s := range r.spans() {
+		gaps = append(gaps, s.to.Sub(s.from))
 	}
 	return gaps
+}
+
+// spansAt returns the waits of all runs before some retries, counted from zero; all of them if none are given.
+func spansAt(runs []*run, retries ...int) (spans []span) {
+	for _, r := range runs {
+		for n, s := range r.spans() {
+			if len(retries) == 0 || slices.Contains(retries, n) {
+				spans = append(spans, s)
+			}
+		}
+	}
+	return spans
 }
 
 // gapsAt returns the n-th gap of every run that has so many, counted from zero.

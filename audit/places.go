@@ -68,9 +68,27 @@ type server struct {
 type caller struct {
 	key     string // that it was given
 	sentKey bool   // it sent that one
-	allowed int    // requests that it may still send
-	arrived func() // called at each request
-	tooMany func() // called when it may send no more
+	calls   int    // that it makes
+	sent    int    // requests so far
+	settled func() // called when it waits for something, or sent enough to be known for one that never does
+	tooMany func() // called when it sent more than there is to learn from
+	silence *time.Timer
+}
+
+// came notes a request. Its owner locks it.
+func (c *caller) came() {
+	c.sent++
+	switch {
+	case c.sent > unbounded*c.calls:
+		c.settled()
+	case c.silence == nil:
+		c.silence = time.AfterFunc(tellable, c.settled)
+	default:
+		c.silence.Reset(tellable)
+	}
+	if c.sent == tooMany*c.calls {
+		c.tooMany()
+	}
 }
 
 func serve(p *places) (*server, error) {
@@ -113,25 +131,18 @@ func (s *server) expect(run, script string, c *caller) error {
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if c := s.note(r); c != nil {
-		c.arrived()
-	}
+	s.note(r)
 	s.faults.ServeHTTP(w, r)
 }
 
-// note counts a request as one of its run's and returns who sent it, nil if it belongs to no run.
-func (s *server) note(r *http.Request) *caller {
+// note counts a request as one of its run's.
+func (s *server) note(r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.callers[runOf(r)]
-	if c == nil {
-		return nil
+	if c := s.callers[runOf(r)]; c != nil {
+		c.came()
+		c.sentKey = c.sentKey || c.key != "" && r.Header.Get("Idempotency-Key") == c.key
 	}
-	if c.allowed--; c.allowed == 0 {
-		c.tooMany()
-	}
-	c.sentKey = c.sentKey || c.key != "" && r.Header.Get("Idempotency-Key") == c.key
-	return c
 }
 
 // sentKey reports whether the client of a run sent the key that it was given.

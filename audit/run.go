@@ -18,7 +18,7 @@ import (
 type session struct {
 	*Audit
 	server *server
-	gate   chan struct{} // holds the clients that have been started and have not sent anything
+	gate   chan struct{} // holds the clients that have been started and have not waited for anything yet
 	noise  *noise
 }
 
@@ -35,8 +35,13 @@ func (a *Audit) start() (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	// To start a program costs more than to run it: started all at once, they would disturb each other's waits.
-	return &session{Audit: a, server: server, gate: make(chan struct{}, runtime.GOMAXPROCS(0)), noise: listenForNoise()}, nil
+	steps := toil
+	if a.listen != nil {
+		steps = 0 // in fake time work takes none
+	}
+	// To start a program costs more than to run it, and one that never waits needs a processor all the time: many at once
+	// would delay each other, and the delays pass for waits.
+	return &session{Audit: a, server: server, gate: make(chan struct{}, runtime.GOMAXPROCS(0)), noise: listenForNoise(steps)}, nil
 }
 
 func (s *session) stop() {
@@ -113,7 +118,7 @@ func (s *session) runAll(ctx context.Context, list []*scenario) (*observed, erro
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	o.lateShare = s.noise.share
+	o.late = s.noise.heard()
 	return o, nil
 }
 
@@ -145,7 +150,7 @@ func (s *session) do(ctx context.Context, sc *scenario) *run {
 	// A timeout of just the patience is one that it has patience for.
 	runCtx, cancel := context.WithTimeout(ctx, s.patience()+s.patience()/10)
 	defer cancel()
-	c := &caller{key: r.call.Key, allowed: tooMany * r.call.Calls, arrived: started, tooMany: cancel}
+	c := &caller{key: r.call.Key, calls: r.call.Calls, settled: started, tooMany: cancel}
 	if r.err = s.server.expect(id, script, c); r.err != nil {
 		return r
 	}

@@ -53,7 +53,6 @@ var scenarios = []scenario{
 	{name: "wait-zero", method: get, script: "503 retry-after=0", runs: hintedRuns},
 	{name: "wait-unreadable", method: get, script: "503 retry-after=soon", runs: hintedRuns},
 
-	{name: "503", method: get, script: "503", runs: spreadRuns},
 	{name: "429", method: get, script: "429", runs: 1},
 	{name: "reset", method: get, script: "reset", runs: 1},
 	{name: "many", method: get, script: "503", runs: 1, many: true},
@@ -75,6 +74,9 @@ var scenarios = []scenario{
 	{name: "redirect", method: get, script: `302 header="Location: %s"`, runs: 1, token: true},
 	{name: "keyed-redirect", method: post, script: `307 header="Location: %s"`, runs: 1, keyed: true},
 	{name: "tls", method: get, script: "200", runs: 1, tls: true},
+
+	// Last, when the others wait: whether waits are spread is told by how little disturbs them.
+	{name: "503", method: get, script: "503", runs: spreadRuns},
 }
 
 // drops is a body that takes minutes to drip.

@@ -30,6 +30,10 @@ const (
 	// Shorter waits cannot be told from what a busy machine adds to none.
 	tellable = 50 * time.Millisecond
 
+	// A client may have more to do for an attempt than the audit for a reading of the noise, to start a program say: what it is
+	// disturbed by is taken to be so many times as much.
+	clientWork = 8
+
 	// The least spread that deserves the name of jitter, as a share of the mean wait.
 	leastSpread = 0.2
 )

@@ -161,3 +161,20 @@ func TestTheFullestWindowHoldsTheMost(t *testing.T) {
 		}
 	}
 }
+
+func TestFullJitterThatDoesNotGrowSeldomPassesForGrowth(t *testing.T) {
+	const seeds = 5000
+	passed := map[float64]int{}
+	for _, growth := range []float64{1, 2} {
+		for seed := range uint64(seeds) {
+			first := draw(2*seed, func(r *rand.Rand) time.Duration { return between(r, 0, time.Second) })
+			last := draw(2*seed+1, func(r *rand.Rand) time.Duration { return between(r, 0, time.Duration(growth*float64(time.Second))) })
+			if float64(quantile(last, growthQuantile)) >= growthLeast*float64(quantile(first, growthQuantile)) {
+				passed[growth]++
+			}
+		}
+	}
+	if passed[1] > seeds/200 || passed[2] < seeds*95/100 {
+		t.Errorf("of %d clients %d passed whose waits do not grow, and %d whose waits double", seeds, passed[1], passed[2])
+	}
+}

@@ -99,7 +99,7 @@ func TestVerdictsBetweenPassAndFail(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			o := &observed{runs: tt.runs, patience: defaultPatience, lateShare: func(time.Duration) float64 { return 0 }}
+			o := &observed{runs: tt.runs, patience: defaultPatience}
 			i := slices.IndexFunc(rules, func(r rule) bool { return r.ID == tt.rule })
 			if f := rules[i].find(o); f.Verdict != tt.want {
 				t.Errorf("%s: %v, want %s", name, f, tt.want)
@@ -109,7 +109,7 @@ func TestVerdictsBetweenPassAndFail(t *testing.T) {
 }
 
 func TestABusyMachineMakesWaitsInconclusive(t *testing.T) {
-	busy := func(time.Duration) float64 { return 0.5 }
+	always := lateness{{to: time.Unix(1<<40, 0), by: time.Minute}}
 	hang := with(http.CanonicalHeaderKey("grpc-timeout"), "90S", left(9*time.Second, came(0)))
 	for id, runs := range map[string]map[string][]*run{
 		"backoff-grows":    {"503": slices.Repeat([]*run{came(0, time.Second, 3*time.Second)}, 32)},
@@ -117,7 +117,7 @@ func TestABusyMachineMakesWaitsInconclusive(t *testing.T) {
 		"deadline-shrinks": {"hang": {hang}},
 	} {
 		i := slices.IndexFunc(rules, func(r rule) bool { return r.ID == id })
-		if f := rules[i].find(&observed{runs: runs, patience: defaultPatience, lateShare: busy}); f.Verdict != Inconclusive {
+		if f := rules[i].find(&observed{runs: runs, patience: defaultPatience, late: always}); f.Verdict != Inconclusive {
 			t.Errorf("on a busy machine: %v, want inconclusive", f)
 		}
 	}

@@ -140,7 +140,7 @@ func sendsDeadline(o *observed, runs []*run) outcome {
 				case before >= 0 && left > before+before/20+tellable: // with a limit for each attempt it stays the same, nearly
 					fault = fmt.Sprintf("of %s after one of %s", short(left), short(before))
 				case gone && left > promisable(stayed):
-					if o.noisy(left / 4) {
+					if o.noisy(left/4, []span{{a.Time, a.Time.Add(stayed)}}) {
 						return outcome{Inconclusive, "on a machine too busy to tell how long it stays", timelines([]*run{r})}
 					}
 					fault = fmt.Sprintf("of %s, and left after %s", short(left), short(stayed))
