@@ -36,6 +36,7 @@ func listenForNoise(steps int) *noise {
 	n := &noise{end: make(chan struct{})}
 	n.over.Go(func() {
 		timer := time.NewTimer(noiseStep)
+		x := uint64(1)
 		for {
 			r := reading{from: time.Now()}
 			timer.Reset(noiseStep)
@@ -45,7 +46,7 @@ func listenForNoise(steps int) *noise {
 				return
 			}
 			woken := time.Now()
-			work(steps)
+			x = work(x, steps)
 			r.to = time.Now()
 			r.late, r.work = woken.Sub(r.from)-noiseStep, r.to.Sub(woken)
 			n.mu.Lock()
@@ -59,8 +60,7 @@ func listenForNoise(steps int) *noise {
 // work keeps a processor busy for so many steps of a random number generator.
 //
 //go:noinline
-func work(steps int) uint64 {
-	x := uint64(steps)
+func work(x uint64, steps int) uint64 {
 	for range steps {
 		x ^= x << 13
 		x ^= x >> 7
