@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// An Arrival is a request that reached a [Handler]. It holds no secret and no query string. What a client may make as
-// long as it likes is cut: Path at 1024 bytes, a value of a header at 256, and "…" stands for the rest.
+// An Arrival is a request that reached a [Handler]. It holds no secret and no query string. What may be
+// as long as somebody likes is cut: Path and Step at 1024 bytes, a value of a header at 256, and "…" stands for the rest.
 type Arrival struct {
 	Run    string    `json:"run,omitempty"`  // the run that it belongs to, if any
 	Time   time.Time `json:"time"`           // when its header had been read

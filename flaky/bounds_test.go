@@ -3,6 +3,7 @@ package flaky
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -152,4 +153,22 @@ func TestTheLogKeepsNothingOfARequestButWhatItShows(t *testing.T) {
 		t.Errorf("after %d requests with query strings of %d bytes the heap is %d bytes larger, want little", requests, size, grown)
 	}
 	runtime.KeepAlive(h)
+}
+
+func TestAStepIsCutInTheLogAndServedWhole(t *testing.T) {
+	const size = 1 << 20
+	h := newHandler(t, "200 body="+strings.Repeat("é", size/2))
+	var traced Arrival
+	h.Trace = func(a Arrival) { traced = a }
+	resp := serveOn(h, "GET", "/", nil)
+	if n, err := io.Copy(io.Discard, resp.Body); n != size || err != nil {
+		t.Errorf("the answer has %d bytes (%v), want the body of %d", n, err, size)
+	}
+	a := one(t, h, "")
+	if !strings.HasPrefix(a.Step, "200 body=éé") || !strings.HasSuffix(a.Step, "é…") || len(a.Step) > 1024+len("…") {
+		t.Errorf("the log has a step of %d bytes, %.20q, want 1024 of it and …", len(a.Step), a.Step)
+	}
+	if traced.Step != a.Step {
+		t.Errorf("Trace got a step of %d bytes, want that of the log", len(traced.Step))
+	}
 }

@@ -168,7 +168,7 @@ func (h *Handler) arrive(r *http.Request, run, path string) (*record, *step) {
 	rec.Time = time.Now() // under the lock, so that the order of arrival is that of the times
 	st := in.next(path)
 	if st != nil {
-		rec.Step = st.text
+		rec.Step = st.shown
 	}
 	h.runs.add(in, rec)
 	h.mu.Unlock()

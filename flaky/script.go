@@ -144,11 +144,25 @@ func (p *parser) path() (string, error) {
 	}
 	switch {
 	case !strings.HasPrefix(path, "/"):
-		return "", p.errorf(start, "want a path that begins with /")
+		return "", p.errorf(start, "a path begins with /: write %q:", clip("/"+path, 80))
 	case path == logPath:
 		return "", p.errorf(start, "%s is where the log is", logPath)
 	case strings.HasPrefix(path, "/~"):
 		return "", p.errorf(start, "a path that begins with /~ names a run, which scripts do not see")
 	}
 	return path, nil
+}
+
+// misplaced is the error of a path where a step should be: text has a colon, which no step begins with.
+func (p *parser) misplaced(text string, at int) error {
+	path, _, _ := strings.Cut(text, ":")
+	if _, rest, isURL := strings.Cut(text, "://"); isURL {
+		_, path, _ = strings.Cut(rest, "/")
+		path, _, _ = strings.Cut(path, ":")
+	}
+	path = clip("/"+strings.TrimPrefix(path, "/"), 80)
+	if strings.HasSuffix(strings.TrimRight(p.text[:at], blanks), ",") {
+		return p.errorf(at, "a part for another path stands behind a semicolon: write %q", "; "+path+": ")
+	}
+	return p.errorf(at, "a path begins with /: write %q", path+": ")
 }

@@ -39,6 +39,7 @@ var options = map[string][]kind{
 // A step is how one request is answered, or several.
 type step struct {
 	text  string // as written
+	shown string // the same in the log, where it stands beside each request
 	count int64  // requests that it answers
 	until int64  // the sum of the counts, with those of the steps before
 	kind  kind
@@ -64,6 +65,7 @@ type field struct {
 const (
 	maxCount = 1e6
 	maxCut   = 1 << 40
+	maxStep  = 1024
 	maxHang  = time.Hour // without a time: a client that sent more than its request cannot be seen leaving
 )
 
@@ -93,6 +95,7 @@ func (p *parser) step() (*step, error) {
 		end = p.pos
 	}
 	st.text = p.text[start:end]
+	st.shown = clip(st.text, maxStep)
 	return st, p.finish(st, start)
 }
 
@@ -114,6 +117,9 @@ func (p *parser) head(w word) (*step, error) {
 			return nil, p.errorf(at, "want a number of requests behind *, 1 to %d", int(maxCount))
 		}
 		st.count = n
+	}
+	if before, _, ok := strings.Cut(w.name, ":"); ok && !isStatus(before) {
+		return nil, p.misplaced(w.name, w.at)
 	}
 	if w.name != "" && w.name[0] >= '0' && w.name[0] <= '9' {
 		return st, p.status(st, w)
@@ -137,12 +143,17 @@ func (p *parser) head(w word) (*step, error) {
 	return nil, p.errorf(w.at, "unknown step %.40q: want a status from 200 to 999, %s", w.name, strings.Join(names, ", "))
 }
 
+func isStatus(text string) bool {
+	code, err := strconv.Atoi(text)
+	return err == nil && len(text) == 3 && code >= 200
+}
+
 func (p *parser) status(st *step, w word) error {
-	st.kind = status
-	var err error
-	if st.code, err = strconv.Atoi(w.name); err != nil || len(w.name) != 3 || st.code < 200 {
+	if !isStatus(w.name) {
 		return p.errorf(w.at, "want a status from 200 to 999")
 	}
+	st.kind = status
+	st.code, _ = strconv.Atoi(w.name)
 	if w.assigned {
 		return p.errorf(w.at+len(w.name), "a status has no value: options stand behind a blank")
 	}
