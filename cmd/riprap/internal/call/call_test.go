@@ -51,6 +51,8 @@ func TestEachAttemptGetsALineThatSaysWhatWasDecidedAndWhy(t *testing.T) {
 			"attempt 2: 503 · gave up: no time for another attempt (--timeout 3s), 2s in all"}},
 		"the server asks for too much": {"429 retry-after=3600 body=later", "URL", 1, "later", []string{
 			"attempt 1: 429 · server asks 1h · gave up: that is longer than --max-wait 1m, 0s in all"}},
+		"the server asks for more than there is": {"429 retry-after=99999999999999999999 body=later", "URL", 1, "later", []string{
+			"attempt 1: 429 · server asks more than a year · gave up: that is longer than --max-wait 1m, 0s in all"}},
 		"as much as it likes": {"429 retry-after=100, 200", "URL --max-wait none -m none", 0, "200 OK\n", []string{
 			"attempt 1: 429 · server asks 1m40s · waiting 1m47s (retry 1 of 3, budget 9 left)",
 			"attempt 2: 200 · answered after 1m47s"}},
@@ -79,6 +81,8 @@ func TestEachAttemptGetsALineThatSaysWhatWasDecidedAndWhy(t *testing.T) {
 		"an attempt that takes too long": {"hang, 200 body=ok", "URL --attempt-timeout 3s", 0, "ok", []string{
 			"attempt 1: no answer within 3s · waiting 338ms (retry 1 of 3, budget 9 left)",
 			"attempt 2: 200 · answered after 3.34s"}},
+		"an attempt that has no time at all": {"hang", "URL --attempt-timeout 1ns --attempts 1", 1, "", []string{
+			"attempt 1: no answer within 1ns · gave up: no attempts left (1 of 1), 1ns in all"}},
 		"a call that takes too long": {"hang", "URL --timeout 2s", 1, "", []string{
 			"attempt 1: no answer · gave up: --timeout 2s is over, 2s in all"}},
 		"a POST that takes too long": {"hang", "URL -d x --timeout 2s", 1, "", []string{
@@ -147,9 +151,9 @@ func TestEventsAreJSON(t *testing.T) {
 		`{"event":"attempt","elapsed_seconds":0,"service":"http://memory.test","attempt":1}`,
 		`{"event":"retry","elapsed_seconds":0,"service":"http://memory.test","attempt":1,"sends":1,"status":503,"asked_seconds":2,"wait_seconds":2.13,"budget_left":9,"text":"attempt 1: 503 · server asks 2s · waiting 2.13s (retry 1 of 3, budget 9 left)"}`,
 		`{"event":"attempt","elapsed_seconds":2.13,"service":"http://memory.test","attempt":2}`,
-		`{"event":"redirect","elapsed_seconds":2.13,"service":"http://memory.test","attempt":2,"status":302,"text":"attempt 2: 302 · redirect to http://memory.test"}`,
+		`{"event":"redirect","elapsed_seconds":2.13,"service":"http://memory.test","attempt":2,"sends":2,"status":302,"text":"attempt 2: 302 · redirect to http://memory.test"}`,
 		`{"event":"attempt","elapsed_seconds":2.13,"service":"http://memory.test","attempt":1}`,
-		`{"event":"answer","elapsed_seconds":2.13,"service":"http://memory.test","attempt":1,"status":200,"text":"attempt 1: 200 · answered after 2.13s"}`,
+		`{"event":"answer","elapsed_seconds":2.13,"service":"http://memory.test","attempt":1,"sends":1,"status":200,"text":"attempt 1: 200 · answered after 2.13s"}`,
 		`{"event":"body","elapsed_seconds":2.13,"service":"http://memory.test","attempt":1,"status":200,"error":"the connection was closed","bytes":2,"text":"body cut short after 2 of 4 bytes: the connection was closed, 2.13s in all"}`)
 	if got := r.code(t); got != 1 {
 		t.Errorf("exit code: got %d, want 1", got)

@@ -26,7 +26,7 @@ func (p *plan) text(on terminal.Screen) string {
 	if len(p.steps) > 0 {
 		t := terminal.Table{Header: []string{"retry", "wait at least", "on average", "at most", fmt.Sprintf("of %d callers", callers)}}
 		for i, s := range p.steps {
-			t.Add(fmt.Sprint(i+1), short(s.least), short(s.mean), short(s.most), perSecond(s.rate))
+			t.Add(fmt.Sprint(i+1), told(s.least), told(s.mean), told(s.most), perSecond(s.rate))
 		}
 		b.WriteString(t.Text(on))
 		if p.attempts-1 > len(p.steps) {
@@ -70,18 +70,18 @@ func significant(x float64) float64 {
 func (p *plan) total() string {
 	tries := counted(p.requests, "attempt") + " of " + short(p.policy.AttemptTimeout)
 	long := tries
-	switch both := short(plus(p.tried(), p.waits)); {
+	switch both := told(plus(p.tried(), p.waits)); {
 	case p.requests == 0:
 		long = "nothing else bounds it"
 	case p.policy.AttemptTimeout < 0:
 		long = "nothing else bounds an attempt"
 	case p.waits == 0:
 	case p.asked < 0:
-		long += fmt.Sprintf(" and waits of %s take %s, and nothing else bounds what the server may ask for", short(p.waits), both)
+		long += fmt.Sprintf(" and waits of %s take %s, and nothing else bounds what the server may ask for", told(p.waits), both)
 	case p.asked > p.waits:
-		long += fmt.Sprintf(" and waits of %s take %s, and %s if the server asks for the longest waits that it may", short(p.waits), both, short(p.through))
+		long += fmt.Sprintf(" and waits of %s take %s, and %s if the server asks for the longest waits that it may", told(p.waits), both, told(p.through))
 	default:
-		long += fmt.Sprintf(" and waits of %s", short(p.waits))
+		long += fmt.Sprintf(" and waits of %s", told(p.waits))
 	}
 	body := ""
 	if p.timeout < 0 {
@@ -94,9 +94,9 @@ func (p *plan) total() string {
 	case p.worst == 0:
 		return "Worst total: no bound: " + long + body + "."
 	case p.cut():
-		return fmt.Sprintf("Worst total: %s, cut by --timeout: %s.", short(p.worst), long)
+		return fmt.Sprintf("Worst total: %s, cut by --timeout: %s.", told(p.worst), long)
 	default:
-		return fmt.Sprintf("Worst total: %s: %s%s.", short(p.worst), long, body)
+		return fmt.Sprintf("Worst total: %s: %s%s.", told(p.worst), long, body)
 	}
 }
 

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/riprap-go/riprap"
@@ -24,6 +26,8 @@ type reporter struct {
 
 	service string        // called
 	attempt int           // at hand
+	before  int           // requests written in the attempts before it
+	written *atomic.Int64 // requests written in it so far, as net/http tells
 	status  int           // of its response, zero while there is none
 	refuses bool          // the response says not to come back
 	pausing bool          // another attempt was announced and has not begun
@@ -68,10 +72,12 @@ func (r *reporter) say(e event, bad bool) {
 // trace is what the transport tells. The end of a call that is answered comes with the body's and tells nothing new.
 func (r *reporter) trace() *riprap.Trace {
 	return &riprap.Trace{
-		Attempt: func(_ context.Context, e riprap.Event) context.Context {
+		Attempt: func(ctx context.Context, e riprap.Event) context.Context {
 			r.service, r.attempt, r.status, r.refuses, r.pausing = e.Name, e.Attempts, 0, false, false
+			r.before, r.written = e.Sends, &atomic.Int64{}
 			r.say(event{Event: "attempt", Service: e.Name, Attempt: e.Attempts}, false)
-			return nil
+			written := r.written // not the next attempt's
+			return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { written.Add(1) }})
 		},
 		Retry: func(_ context.Context, e riprap.Event) { r.retry(e) },
 		Done: func(_ context.Context, e riprap.Event) {
@@ -101,7 +107,7 @@ func (r *reporter) retry(e riprap.Event) {
 		out.Budget = new(r.order.policy.Budget.Left(time.Now()))
 		count += fmt.Sprintf(", budget %d left", *out.Budget)
 	}
-	out.Text += fmt.Sprintf(" · waiting %s (%s)", short(e.Wait), count)
+	out.Text += fmt.Sprintf(" · waiting %s (%s)", told(e.Wait), count)
 	r.say(out, false)
 }
 
@@ -113,11 +119,30 @@ func (r *reporter) happened(name string, e riprap.Event) event {
 		came = r.words(e.Err)
 		out.Error = came
 	}
-	out.Text = fmt.Sprintf("attempt %d: %s", e.Attempts, came)
+	out.Text = line(e.Attempts, came, e.Sends-r.before)
 	if e.Asked > 0 {
-		out.Text += " · server asks " + short(e.Asked)
+		out.Text += " · server asks " + told(e.Asked)
 	}
 	return out
+}
+
+// line begins the line of an attempt with what came of it.
+func line(attempt int, came string, sends int) string {
+	text := fmt.Sprintf("attempt %d: %s", attempt, came)
+	if sends > 1 {
+		text += fmt.Sprintf(" · sent %d times by net/http", sends)
+	}
+	return text
+}
+
+// answered begins an event with the response that ended the attempt at hand.
+func (r *reporter) answered(name string) event {
+	sends := 1 // at least: over HTTP/2 a response can overtake the news that its request was written
+	if r.written != nil {
+		sends = max(sends, int(r.written.Load()))
+	}
+	return event{Event: name, Service: r.service, Attempt: r.attempt, Sends: r.before + sends, Status: r.status,
+		Text: line(r.attempt, fmt.Sprint(r.status), sends)}
 }
 
 // errTooFar ends a chain of redirects.
@@ -131,32 +156,32 @@ func (r *reporter) redirect(req *http.Request, via []*http.Request) error {
 	if len(via) > hops-1 {
 		return errTooFar
 	}
-	to := req.URL.Scheme + "://" + req.URL.Host
-	r.say(event{
-		Event: "redirect", Service: to, Attempt: r.attempt, Status: r.status,
-		Text: fmt.Sprintf("attempt %d: %d · redirect to %s", r.attempt, r.status, to),
-	}, false)
+	out := r.answered("redirect")
+	out.Service = req.URL.Scheme + "://" + req.URL.Host
+	out.Text += " · redirect to " + out.Service
+	r.say(out, false)
 	return nil
 }
 
 // header says how it ended, once there is the header of the last response or an error.
 func (r *reporter) header(resp *http.Response, err error) {
-	out := event{Event: "failure", Service: r.service, Attempt: r.attempt, Status: r.status}
-	switch elapsed := short(time.Since(r.start)); {
-	case r.over != nil:
+	if r.over != nil {
 		r.failed(*r.over)
+		return
+	}
+	out := r.answered("failure")
+	switch elapsed := short(time.Since(r.start)); {
 	case err != nil:
-		out.Reason, out.Text = "redirect", fmt.Sprintf("attempt %d: %d · gave up: %s", r.attempt, r.status, unfollowed(err))
-		r.say(out, true)
+		out.Reason = "redirect"
+		out.Text += " · gave up: " + unfollowed(err)
 	case resp.StatusCode >= 400:
 		out.Reason = "final"
-		out.Text = fmt.Sprintf("attempt %d: %d · not retried: a repeat would not change it, %s in all", r.attempt, r.status, elapsed)
-		r.say(out, true)
+		out.Text += " · not retried: a repeat would not change it, " + elapsed + " in all"
 	default:
 		out.Event = "answer"
-		out.Text = fmt.Sprintf("attempt %d: %d · answered after %s", r.attempt, r.status, elapsed)
-		r.say(out, false)
+		out.Text += " · answered after " + elapsed
 	}
+	r.say(out, out.Event == "failure")
 }
 
 // unfollowed says why a redirect was not followed. Its own error may show where it leads.

@@ -139,6 +139,11 @@ func TestErrorsAreInPlainWords(t *testing.T) {
 		{&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}, "certificate not accepted: x509: certificate signed by unknown authority"},
 		{&url.Error{Op: "Get", URL: secretURL, Err: errors.New("lost")}, "lost"},
 		{fmt.Errorf("malformed HTTP status code %q", "2OO"), "malformed HTTP status code"},
+		{fmt.Errorf("multiple Content-Length headers; got %q", []string{"3", "4"}), "multiple Content-Length headers"},
+		{fmt.Errorf("too many transfer encodings: %q", []string{"a", "b"}), "too many transfer encodings"},
+		{fmt.Errorf("unknown authority (possibly because of %q)", "x"), "unknown authority"},
+		{fmt.Errorf("closed (by the server), debug=%q", ""), "closed (by the server)"},
+		{errors.New("sent [3 4"), "sent [3 4"},
 	} {
 		if got := plain(tt.err); got != tt.want {
 			t.Errorf("plain(%v) = %q, want %q", tt.err, got, tt.want)

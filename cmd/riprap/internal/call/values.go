@@ -138,15 +138,24 @@ func (j *jitter) Set(text string) error {
 	return errors.New("want full, equal, decorrelated or none")
 }
 
+// told is short for what was asked for or computed, which may be as long as a duration can be.
+func told(d time.Duration) string {
+	const year = 365 * 24 * time.Hour
+	if d > year {
+		return "more than a year"
+	}
+	return short(d.Round(time.Microsecond)) // the least wait that can be drawn is a nanosecond
+}
+
 // short writes a duration with three digits or so, as a person would.
 func short(d time.Duration) string {
 	switch {
-	case d < time.Millisecond:
-		d = d.Round(time.Microsecond)
-	case d < time.Second:
-		d = d.Round(time.Millisecond)
 	case d < 10*time.Second:
-		d = d.Round(10 * time.Millisecond)
+		digit := time.Duration(1)
+		for d >= 1000*digit {
+			digit *= 10
+		}
+		d = d.Round(digit)
 	case d < time.Minute:
 		d = d.Round(100 * time.Millisecond)
 	default:

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -155,10 +156,16 @@ func printable(text string) string {
 	}, text)
 }
 
+var (
+	unclosed = regexp.MustCompile(`[(\[{][^)\]}]*$`)
+	leading  = regexp.MustCompile(`([\s:;,]+(got|\w+=))?[\s:;,=]*$`)
+)
+
+// unquoted is text up to what it quotes, without what only leads there: a bracket, "; got", "debug=".
 func unquoted(text string) string {
 	text, _, quotes := strings.Cut(text, `"`)
 	if quotes {
-		text = strings.TrimRight(text, " :=")
+		text = leading.ReplaceAllString(unclosed.ReplaceAllString(text, ""), "")
 	}
 	return text
 }
