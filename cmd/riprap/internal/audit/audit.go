@@ -12,6 +12,7 @@ import (
 	"os"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/riprap-go/riprap/audit"
 	"github.com/riprap-go/riprap/cmd/riprap/internal/exit"
@@ -55,7 +56,7 @@ func (q *request) audit(ctx context.Context, progressTo io.Writer) (*report, err
 		Claims:   q.required,
 		Progress: func(done, total int) {
 			if progress == nil {
-				progress = terminal.NewCount(progressTo, "runs", total)
+				progress = terminal.NewCount(progressTo, "runs", total, fmt.Sprintf("waiting for clients to give up, %v at most", q.longest()))
 			}
 			progress.Done(done - told)
 			runs, told = total, done
@@ -75,6 +76,11 @@ func (q *request) audit(ctx context.Context, progressTo io.Writer) (*report, err
 		return nil, fmt.Errorf("riprap audit: %w", err)
 	}
 	return &report{Report: found, request: q, runs: runs}, nil
+}
+
+// longest is how long a run can take: package audit gives it a tenth more than patience.
+func (q *request) longest() time.Duration {
+	return (q.patience + q.patience/10).Round(time.Millisecond)
 }
 
 // deliver prints the report and writes the file that is asked for. Its error says whether the client is fine.

@@ -101,7 +101,7 @@ func TestProgressOnATerminalIsABarThatTakesItselfAway(t *testing.T) {
 func TestACountSaysNothingOfTheTimeThatIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out record
-		p := NewCount(&out, "runs", 40)
+		p := NewCount(&out, "runs", 40, "")
 		p.Done(10)
 		wait(2 * time.Second)
 		p.End()
@@ -109,6 +109,60 @@ func TestACountSaysNothingOfTheTimeThatIsLeft(t *testing.T) {
 			t.Errorf("10 of 40 after two seconds: got %q, want %q", &out, want)
 		}
 	})
+}
+
+func TestWhatStandsStillIsExplainedOnceAwayFromATerminal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out record
+		p := NewCount(&out, "runs", 40, "waiting for rain")
+		p.Done(10)
+		wait(20 * time.Second)
+		p.Done(1)
+		wait(time.Minute)
+		p.Done(29)
+		wait(time.Minute)
+		p.End()
+		if want := "runs: 10 of 40\nruns: 10 of 40, waiting for rain\nruns: 11 of 40\nruns: 40 of 40\n"; out.String() != want {
+			t.Errorf("10, 11 and 40 of 40, each for a while: got %q, want %q", &out, want)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		var out record
+		p := NewCount(&out, "runs", 40, "waiting for rain")
+		for range 20 {
+			p.Done(1)
+			wait(time.Second)
+		}
+		p.End()
+		if strings.Contains(out.String(), "rain") || strings.Count(out.String(), "\n") != 4 {
+			t.Errorf("a step a second, for 20 seconds: got %q, want four lines that explain nothing", &out)
+		}
+	})
+}
+
+func TestWhatStandsStillIsExplainedBesideTheBar(t *testing.T) {
+	for width, want := range map[int]string{
+		80: "runs  █████████" + strings.Repeat("░", 30) + "  10 of 40  " + "waiting for a long rain",
+		40: "runs  10 of 40  waiting for a long rain",
+		30: "runs  10 of 40",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var out record
+			p := startCount(&out, Screen{Terminal: true, Width: width}, "runs", 40, "waiting for a long rain")
+			p.Done(10)
+			wait(5 * time.Second)
+			if strings.Contains(out.String(), "rain") {
+				t.Errorf("%d columns, after five seconds, of which less stood still: got %q", width, &out)
+			}
+			wait(time.Minute)
+			n := strings.Count(out.String(), "\r")
+			_, bar, _ := strings.Cut(out.String()[strings.LastIndex(out.String(), "\r"):], "\x1b[?7l")
+			if bar, _, _ = strings.Cut(bar, "\x1b"); bar != want || n > 2 {
+				t.Errorf("%d columns, after a minute: got %q, drawn %d times, want %q, drawn twice", width, bar, n, want)
+			}
+			p.End()
+		})
+	}
 }
 
 func TestABarIsDrawnAtMostTenTimesASecondAndOnlyIfItChanged(t *testing.T) {
@@ -167,7 +221,7 @@ func TestABarFitsOnItsScreen(t *testing.T) {
 					defer p.End()
 					p.Done(done)
 					time.Sleep(time.Second)
-					bar := p.bar()
+					bar := p.bar(p.steps(), false)
 					if n := columns(bar); width > 0 && n > width {
 						t.Errorf("%d columns: got a bar of %d: %q", width, n, bar)
 					}
@@ -188,7 +242,7 @@ func TestWorkWithoutStepsHasABarToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startProgress(io.Discard, onTerminal, "playing", 0)
 		defer p.End()
-		if bar := p.bar(); !strings.HasSuffix(bar, "░  0 of 0") {
+		if bar := p.bar(p.steps(), false); !strings.HasSuffix(bar, "░  0 of 0") {
 			t.Errorf("no steps: got %q, want an empty bar", bar)
 		}
 	})
