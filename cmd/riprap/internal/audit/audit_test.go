@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"encoding/xml"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -96,5 +98,31 @@ func TestACommandThatMakesNoCallIsAUsageError(t *testing.T) {
 	}
 	if stdout.Len() > 0 {
 		t.Errorf("got %q on stdout, want nothing", &stdout)
+	}
+}
+
+func TestAnAuditThatFailsLeavesTheFileForJUnitAsItIs(t *testing.T) {
+	dir := t.TempDir()
+	old, fresh := filepath.Join(dir, "old.xml"), filepath.Join(dir, "fresh.xml")
+	if err := os.WriteFile(old, []byte("before"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{old, fresh} {
+		var stdout, stderr bytes.Buffer
+		if err := Run(t.Context(), append([]string{"--junit", file, "--"}, self("broken", "{url}")...), &stdout, &stderr); exit.Code(err) != exit.Usage {
+			t.Errorf("with --junit %s: got error %v, want that the client sent nothing", file, err)
+		}
+	}
+	if text, err := os.ReadFile(old); string(text) != "before" {
+		t.Errorf("the report that was there: got %q (%v), want it as before", text, err)
+	}
+	if _, err := os.Lstat(fresh); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a report that was not there: got %v, want none", err)
+	}
+	if err := Run(t.Context(), slices.Concat([]string{"--rules", "tls-final", "--junit", old, "--"}, self("careful", "{url}")), io.Discard, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(old); !bytes.HasPrefix(text, []byte("<?xml")) || !bytes.HasSuffix(text, []byte("</testsuites>\n")) {
+		t.Errorf("in place of a report that was there: got %q (%v), want XML alone", text, err)
 	}
 }

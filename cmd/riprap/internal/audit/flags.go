@@ -6,9 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -102,11 +100,9 @@ func (q *request) check(given map[string]bool) error {
 		return errors.New("-junit: want the name of a file, or - for stdout")
 	case q.asJSON && q.junit == "-":
 		return errors.New("-json and -junit - exclude each other: stdout takes one of them")
-	case q.junit != "":
-		if info, err := os.Stat(filepath.Dir(q.junit)); err != nil {
+	case q.junit != "" && q.junit != "-":
+		if err := writable(q.junit); err != nil {
 			return fmt.Errorf("-junit: %w", err)
-		} else if !info.IsDir() {
-			return fmt.Errorf("-junit: %s is not a directory", filepath.Dir(q.junit))
 		}
 	}
 	return nil
@@ -186,8 +182,14 @@ func (p *program) set(command []string, post, keyed string, given map[string]boo
 		what string
 		*template
 	}{{"the command", &p.command}, {"-post", p.post}, {"-keyed", p.keyed}} {
-		if t.template != nil && !t.holds("{url}") {
-			return fmt.Errorf("%s: want {url} in it, for the address to call%s", t.what, t.slip())
+		if t.template == nil {
+			continue
+		}
+		if typed, meant := t.slip(); typed != "" {
+			return fmt.Errorf("%s: %s is no placeholder, did you mean %s?", t.what, typed, meant)
+		}
+		if !t.holds("{url}") {
+			return fmt.Errorf("%s: want {url} in it, for the address to call", t.what)
 		}
 	}
 	if p.post != nil && p.post.holds("{key}") {
@@ -212,7 +214,8 @@ sees: does the program try again, wait, spread its waits, heed Retry-After,
 stop, and leave alone what must not be sent twice? That takes little longer
 than the slowest run: half a minute for a program without a timeout.
 
-The command runs without a shell. In its arguments these are replaced:
+The command runs without a shell. In its arguments these are replaced, and other
+braces are left alone:
 
   {url}        the address to call; there must be one
   {method}     GET or POST

@@ -2,7 +2,10 @@ package audit
 
 import (
 	"encoding/xml"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"strings"
 
 	"github.com/riprap-go/riprap/audit"
@@ -69,6 +72,30 @@ func (r *report) xml() (string, error) {
 	return xml.Header + string(text) + "\n", err
 }
 
+// writable reports what would keep a report from being written into a file, before there is one: an audit is too long to find
+// out at its end. A report that is there stays as it is.
+func writable(name string) error {
+	info, err := os.Stat(name)
+	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return nil // a pipe waits for its reader
+	}
+	flags := os.O_WRONLY
+	_, err = os.Lstat(name)
+	fresh := errors.Is(err, fs.ErrNotExist)
+	if fresh {
+		flags |= os.O_CREATE | os.O_EXCL
+	}
+	f, err := os.OpenFile(name, flags, 0o644)
+	if err != nil {
+		return err
+	}
+	err = f.Close()
+	if fresh {
+		err = errors.Join(err, os.Remove(name))
+	}
+	return err
+}
+
 // explained is what stands behind a failure.
 func explained(f audit.Finding) string {
 	var b strings.Builder
@@ -80,6 +107,6 @@ func explained(f audit.Finding) string {
 	}
 	line("why", f.Why)
 	line("source", f.Source)
-	line("change", f.Fix)
+	line("fix", f.Fix)
 	return b.String()
 }

@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/riprap-go/riprap/audit"
-	"github.com/riprap-go/riprap/cmd/riprap/internal/suggest"
 )
 
 // A program is the client under audit, as its user told how to run it.
@@ -99,7 +98,7 @@ type template struct {
 var (
 	placeholders = []string{"{url}", "{method}", "{body}", "{body-file}", "{key}", "{token}", "{calls}"}
 	known        = regexp.MustCompile(`\{(url|method|body|body-file|key|token|calls)\}`)
-	braced       = regexp.MustCompile(`\{[A-Za-z_-]{1,12}\}`)
+	braced       = regexp.MustCompile(`\{[0-9A-Za-z_-]+\}`)
 )
 
 func (t *template) holds(placeholder string) bool {
@@ -111,14 +110,38 @@ func (t *template) posts() bool {
 	return t.holds("{method}") && (t.holds("{body}") || t.holds("{body-file}"))
 }
 
-// slip says which placeholder was probably meant by what is none.
-func (t *template) slip() string {
-	for _, typed := range braced.FindAllString(strings.Join(t.words, " "), -1) {
-		if !slices.Contains(placeholders, typed) && suggest.Near(strings.ToLower(typed), placeholders) == "{url}" {
-			return fmt.Sprintf("; did you mean it by %s?", typed)
+// slip finds what was probably meant to be a placeholder, and which: it differs in one edit or in its case. Braces behind a
+// character that makes them another language's, as in ${url} and %{url}, are left alone.
+func (t *template) slip() (typed, meant string) {
+	for _, word := range t.words {
+		for _, at := range braced.FindAllStringIndex(word, -1) {
+			typed := word[at[0]:at[1]]
+			if at[0] > 0 && strings.IndexByte(`$%#\{`, word[at[0]-1]) >= 0 || slices.Contains(placeholders, typed) {
+				continue
+			}
+			for _, meant := range placeholders {
+				if within(strings.ToLower(typed), meant) {
+					return typed, meant
+				}
+			}
 		}
 	}
-	return ""
+	return "", ""
+}
+
+// within reports whether a is b, or becomes b if a letter is inserted, deleted or replaced, or two neighbours are swapped.
+func within(a, b string) bool {
+	for a != "" && b != "" && a[0] == b[0] {
+		a, b = a[1:], b[1:]
+	}
+	switch {
+	case a == "" || b == "":
+		return len(a)+len(b) <= 1
+	case a[1:] == b, a == b[1:], a[1:] == b[1:]:
+		return true
+	default:
+		return len(a) > 1 && len(b) > 1 && a[0] == b[1] && a[1] == b[0] && a[2:] == b[2:]
+	}
 }
 
 // fill puts values in place of the placeholders.

@@ -33,6 +33,24 @@ func TestPlaceholdersAreReplacedInEveryArgument(t *testing.T) {
 	}
 }
 
+func TestASlipInAPlaceholderIsFoundAndOtherBracesAreNot(t *testing.T) {
+	for typed, want := range map[string]string{
+		"{bdoy}": "{body}", "{ulr}": "{url}", "{ur}": "{url}", "{urls}": "{url}", "{uri}": "{url}", "{curl}": "{url}", "{Url}": "{url}", "{URL}": "{url}",
+		"--at={rul}/x": "{url}", "@{bodyfile}": "{body-file}", "{url}{ky}": "{key}", "{bodyfile}": "{body-file}",
+		"{body_file}": "{body-file}", "{BodyFile}": "{body-file}",
+		"{methods}": "{method}", "{mehtod}": "{method}", "{tokne}": "{token}", "{call}": "{calls}", "{key1}": "{key}",
+		"{url} {body} {body-file} {method} {key} {token} {calls}": "",
+		"{code}": "", "{}": "", "{ url }": "", "{a,b}": "", "{1..3}": "", "{bo}": "", "{print}": "", "{other}": "", "{host}": "", "{link}": "",
+		"%{http_code}": "", "%{urlnum}": "", "%{methods}": "", "${URL}": "", "$${BODY}": "", "#{keys}": "", `\{uri}`: "", "{{Url}}": "",
+		`{"key":1}`: "", "{key": "", "é{ulr}": "{url}",
+	} {
+		tmpl := template{words: []string{"prog", typed}}
+		if got, meant := tmpl.slip(); meant != want || (got == "") != (want == "") || !strings.Contains(typed, got) {
+			t.Errorf("slip of %q = %q, %q, want %q", typed, got, meant, want)
+		}
+	}
+}
+
 func TestEachCallIsMadeByWhatCanMakeIt(t *testing.T) {
 	get := audit.Call{Method: "GET", Calls: 1}
 	post := audit.Call{Method: "POST", Body: "b", Calls: 1}

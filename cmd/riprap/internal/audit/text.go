@@ -27,7 +27,7 @@ func (r *report) text(on terminal.Screen) string {
 		proof(&b, on, "  evidence  ", f)
 		lines(&b, on, "  why       ", f.Why, nil)
 		lines(&b, on, "  source    ", f.Source, nil)
-		lines(&b, on, "  change    ", f.Fix, nil)
+		lines(&b, on, "  fix       ", f.Fix, nil)
 	}
 	if r.verbose {
 		r.proofs(&b, on)
