@@ -28,8 +28,11 @@ var arrows = map[string][]string{
 	"audit":                  {"flaky"},
 	"ripgrpc":                {"."},
 	"ripotel":                {"."},
-	"flaky":                  nil,
+	"flaky":                  {"internal/suggest"},
 	"internal/memhttp":       nil,
+
+	// What the library and the command both need, and no user of the library by itself. They know neither.
+	"internal/suggest": nil,
 
 	// Of the command, those that must know nothing of what they are used for: what is simulated is riprap itself, not what it
 	// is compared with, and pictures are of any numbers.

@@ -151,6 +151,8 @@ func TestABadScriptIsMarkedAtItsColumn(t *testing.T) {
 		{"429 retry-after=1*2", 18, "directly behind the status"},
 		{"200, hnag=5s", 6, `unknown step "hnag", did you mean "hang"?`},
 		{"rst", 1, `unknown step "rst", did you mean "reset"?`},
+		{"end", 1, `unknown step "end", did you mean "endless"?`},
+		{"get", 1, `unknown step "get": want a status from 200 to 999, hang,`},
 		{"explode", 1, "want a status from 200 to 999, hang, reset, close, cut, slow, endless"},
 		{"503*2, 429 retry-aftr=1", 12, `did you mean "retry-after"?`},
 		{"200 boddy=x", 5, `did you mean "body"?`},

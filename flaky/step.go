@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/riprap-go/riprap/internal/suggest"
 )
 
 // A kind is what a step does.
@@ -137,7 +139,7 @@ func (p *parser) head(w word) (*step, error) {
 	for _, f := range faults {
 		names = append(names, string(f.kind))
 	}
-	if near := nearest(w.name, names); near != "" {
+	if near := suggest.Near(w.name, names); near != "" {
 		return nil, p.errorf(w.at, "unknown step %q, did you mean %q?", w.name, near)
 	}
 	return nil, p.errorf(w.at, "unknown step %.40q: want a status from 200 to 999, %s", w.name, strings.Join(names, ", "))
@@ -257,7 +259,7 @@ func (p *parser) unknown(w word) error {
 		}
 	}
 	names := []string{"body", "retry-after", "header", "delay"}
-	if near := nearest(strings.ToLower(w.name), names); near != "" {
+	if near := suggest.Near(strings.ToLower(w.name), names); near != "" {
 		return p.errorf(w.at, "unknown option %q, did you mean %q?", w.name, near)
 	}
 	return p.errorf(w.at, "unknown option %.40q: there are %s", w.name, strings.Join(names, ", "))

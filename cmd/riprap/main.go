@@ -17,7 +17,7 @@ import (
 	"github.com/riprap-go/riprap/cmd/riprap/internal/exit"
 	"github.com/riprap-go/riprap/cmd/riprap/internal/flaky"
 	"github.com/riprap-go/riprap/cmd/riprap/internal/lab"
-	"github.com/riprap-go/riprap/cmd/riprap/internal/suggest"
+	"github.com/riprap-go/riprap/internal/suggest"
 )
 
 // A command is one subcommand. Its package lives under internal and has a Run of this shape.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/riprap-go/riprap/audit"
-	"github.com/riprap-go/riprap/cmd/riprap/internal/suggest"
+	"github.com/riprap-go/riprap/internal/suggest"
 )
 
 // A request is what somebody wants to know, as flags say it.

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/riprap-go/riprap"
-	"github.com/riprap-go/riprap/cmd/riprap/internal/suggest"
+	"github.com/riprap-go/riprap/internal/suggest"
 )
 
 // An order is the call that somebody wants to be made, as flags say it. A limit below zero is none.

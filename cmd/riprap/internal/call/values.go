@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/riprap-go/riprap"
-	"github.com/riprap-go/riprap/cmd/riprap/internal/suggest"
+	"github.com/riprap-go/riprap/internal/suggest"
 )
 
 const none = "none" // how a flag says that there is no limit; a policy has a value below zero for it

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/riprap-go/riprap/cmd/riprap/internal/exit"
-	"github.com/riprap-go/riprap/cmd/riprap/internal/suggest"
 	"github.com/riprap-go/riprap/flaky"
+	"github.com/riprap-go/riprap/internal/suggest"
 )
 
 // flags are what somebody has typed.

@@ -12,7 +12,7 @@ import (
 	"unicode"
 
 	"github.com/riprap-go/riprap/cmd/riprap/internal/lab/sim"
-	"github.com/riprap-go/riprap/cmd/riprap/internal/suggest"
+	"github.com/riprap-go/riprap/internal/suggest"
 )
 
 // flags are what somebody has typed behind run or compare. What concerns a scenario waits until its name is known.
