@@ -25,14 +25,15 @@ var arrows = map[string][]string{
 	"idempotency/redisstore": {"idempotency"},
 	"riphttp":                {".", "deadline"},
 	"chain":                  {"."},
-	"audit":                  {"flaky"},
+	"audit":                  {"flaky", "internal/selfsigned"},
 	"ripgrpc":                {"."},
 	"ripotel":                {"."},
 	"flaky":                  {"internal/suggest"},
 	"internal/memhttp":       nil,
 
 	// What the library and the command both need, and no user of the library by itself. They know neither.
-	"internal/suggest": nil,
+	"internal/selfsigned": nil,
+	"internal/suggest":    nil,
 
 	// Of the command, those that must know nothing of what they are used for: what is simulated is riprap itself, not what it
 	// is compared with, and pictures are of any numbers.

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"net"
@@ -32,11 +33,24 @@ func (m *memory) dial(ctx context.Context, network, address string) (net.Conn, e
 	case strings.HasPrefix(address, "other."):
 		return m.other.DialContext(ctx, network, address)
 	case strings.HasPrefix(address, "tls."):
-		return m.tls.DialContext(ctx, network, address)
+		conn, err := m.tls.DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return readingAhead{conn, bufio.NewReaderSize(conn, 1<<16)}, nil
 	default:
 		return m.main.DialContext(ctx, network, address)
 	}
 }
+
+// A readingAhead takes what was sent to it in one piece, as a socket does: who stops in the middle of a handshake to say why must
+// not have to wait for the other's turn to end, which never does in a pipe without a buffer.
+type readingAhead struct {
+	net.Conn
+	r *bufio.Reader
+}
+
+func (c readingAhead) Read(p []byte) (int, error) { return c.r.Read(p) }
 
 func (m *memory) transport() *http.Transport {
 	return &http.Transport{DialContext: m.dial, TLSClientConfig: &tls.Config{ServerName: "tls.test"}}

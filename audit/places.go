@@ -1,16 +1,10 @@
 package audit
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"fmt"
 	"io"
 	"log"
-	"math/big"
 	"net"
 	"net/http"
 	"slices"
@@ -18,6 +12,7 @@ import (
 	"time"
 
 	"github.com/riprap-go/riprap/flaky"
+	"github.com/riprap-go/riprap/internal/selfsigned"
 )
 
 // places are the addresses at which the fault server listens.
@@ -96,7 +91,7 @@ func serve(p *places) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	certificate, err := untrusted()
+	certificate, err := selfsigned.Certificate(time.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -173,25 +168,4 @@ func (l *timedListener) accepted() []time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.times)
-}
-
-// untrusted makes a certificate that no client has reason to trust.
-func untrusted() (tls.Certificate, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1),
-		Subject:      pkix.Name{CommonName: "nobody trusts this"},
-		NotBefore:    time.Now().Add(-time.Hour),
-		NotAfter:     time.Now().Add(24 * time.Hour),
-		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
-		DNSNames:     []string{"localhost"},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
 }

@@ -2,18 +2,14 @@ package flaky
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"io"
 	"log"
-	"math/big"
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/riprap-go/riprap/internal/selfsigned"
 )
 
 // A server is the handler on a socket.
@@ -35,7 +31,7 @@ func listen(ctx context.Context, f *flags, h http.Handler, stderr io.Writer) (*s
 		s.ErrorLog.SetOutput(stderr) // handshakes that failed
 	}
 	if f.tls {
-		certificate, err := untrusted(f.host, time.Now())
+		certificate, err := selfsigned.Certificate(time.Now(), f.host)
 		if err != nil {
 			return nil, err
 		}
@@ -91,30 +87,4 @@ func (s *server) serve(ctx context.Context) error {
 func (s *server) Close() error {
 	s.listener.Close()
 	return s.Server.Close()
-}
-
-// untrusted makes a certificate for a host and this machine. No authority has signed it: who connects shows whether it
-// looks.
-func untrusted(host string, now time.Time) (tls.Certificate, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(now.UnixNano()),
-		Subject:      pkix.Name{CommonName: "riprap flaky, trusted by nobody"},
-		NotBefore:    now.Add(-time.Hour),
-		NotAfter:     now.AddDate(1, 0, 0),
-		DNSNames:     []string{"localhost", host},
-		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
-		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	if ip := net.ParseIP(host); ip != nil {
-		template.DNSNames, template.IPAddresses = template.DNSNames[:1], append(template.IPAddresses, ip)
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
 }
