@@ -213,8 +213,8 @@ func stopsWhenAskedTooMuch(o *observed, day []*run) outcome {
 	return outcome{Pass, seen, timelines(runs)}
 }
 
-// notFaster asks of each scenario whether all its first waits are shorter than all those without the header, by a fifth: of
-// waits that are drawn alike that is so once in millions of times.
+// notFaster asks of each scenario whether all its first waits are shorter than all those without the header, by a fifth, and of
+// so many that of waits drawn alike that is so by chance once in a million times or less.
 func notFaster(o *observed, _ []*run) outcome {
 	without := gapsAt(o.of("503"), 0)
 	if len(without) == 0 {
@@ -225,15 +225,46 @@ func notFaster(o *observed, _ []*run) outcome {
 	if quantile(without, hammeringQuantile) < hammering {
 		return outcome{NotApplicable, seen + ": it waits for nothing, and cannot be faster", nil}
 	}
+	compared := 0
+	var unclear outcome // the first scenario that does not tell, if any
 	for _, name := range hinted {
 		with := gapsAt(o.of(name), 0)
-		if len(with) == hintedRuns && float64(slices.Max(with)) < fasterShare*float64(least) {
-			faster := fmt.Sprintf("%s; in %s it was %s or shorter", seen, name, short(slices.Max(with)))
-			if o.noisy((least-slices.Max(with))/clientWork, spansAt(o.of("503"), 0)) { // it was busy without the header, and not with it
-				return outcome{Inconclusive, faster + ": too little to tell on this machine", timelines(o.of(name))}
-			}
-			return outcome{Fail, faster, timelines(o.of(name))}
+		if len(with) == 0 {
+			continue
+		}
+		compared++
+		longest := slices.Max(with)
+		if float64(longest) >= fasterShare*float64(least) {
+			continue
+		}
+		faster := outcome{Fail, fmt.Sprintf("%s; in %s it was %s or shorter", seen, name, short(longest)), timelines(o.of(name))}
+		switch {
+		case allBelow(len(with), len(without)) > alpha:
+			faster.seen += fmt.Sprintf(", but %d waits and %d are too few to tell", len(with), len(without))
+		case o.noisy((least-longest)/clientWork, spansAt(o.of("503"), 0)): // it was busy without the header, and not with it
+			faster.seen += ": too little to tell on this machine"
+		default:
+			return faster
+		}
+		if unclear.verdict == "" {
+			unclear = outcome{Inconclusive, faster.seen, faster.evidence}
 		}
 	}
-	return outcome{Pass, seen + ", and with it no shorter", nil}
+	switch {
+	case compared == 0:
+		return outcome{NotApplicable, seen + ", and with it it never came back", nil}
+	case unclear.verdict != "":
+		return unclear
+	default:
+		return outcome{Pass, fmt.Sprintf("%s, and with it no shorter, in %s in which it came back", seen, plural(compared, "scenario")), nil}
+	}
+}
+
+// allBelow is the chance that k waits are all shorter than n others, if all are drawn alike.
+func allBelow(k, n int) float64 {
+	chance := 1.0
+	for i := 1; i <= k; i++ {
+		chance *= float64(i) / float64(n+i)
+	}
+	return chance
 }

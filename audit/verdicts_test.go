@@ -2,6 +2,7 @@ package audit
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"testing"
@@ -60,6 +61,7 @@ func left(after time.Duration, r *run) *run {
 func TestVerdictsBetweenPassAndFail(t *testing.T) {
 	const ms = time.Millisecond
 	again := came(0, time.Second)
+	own := slices.Repeat([]*run{again}, spreadRuns)
 	tests := map[string]struct {
 		rule string
 		runs map[string][]*run
@@ -77,6 +79,13 @@ func TestVerdictsBetweenPassAndFail(t *testing.T) {
 		"a date in whole seconds":                {"retry-after-date", map[string][]*run{"wait-date": {every(2100*ms, 2)}, "503": {again}}, Pass},
 		"before the second of the date":          {"retry-after-date", map[string][]*run{"wait-date": {every(1900*ms, 2)}, "503": {again}}, Fail},
 		"stops at a zero":                        {"retry-after-zero", map[string][]*run{"wait-zero": {came(0)}, "503": {again}}, Pass},
+		"never back with the header":             {"retry-after-not-faster", map[string][]*run{"wait-zero": {came(0), came(0)}, "503": own}, NotApplicable},
+		"back with the header, and as slow":      {"retry-after-not-faster", map[string][]*run{"wait-zero": {again}, "wait-past": {came(0)}, "503": own}, Pass},
+		"six waits and all of them shorter":      {"retry-after-not-faster", map[string][]*run{"wait-zero": slices.Repeat([]*run{every(700*ms, 2)}, 6), "503": own}, Fail},
+		"five waits are too few":                 {"retry-after-not-faster", map[string][]*run{"wait-zero": slices.Repeat([]*run{every(700*ms, 2)}, 5), "503": own}, Inconclusive},
+		"one wait of five not shorter":           {"retry-after-not-faster", map[string][]*run{"wait-zero": append(slices.Repeat([]*run{every(700*ms, 2)}, 4), again), "503": own}, Pass},
+		"few waits without the header":           {"retry-after-not-faster", map[string][]*run{"wait-zero": slices.Repeat([]*run{every(700*ms, 2)}, 6), "503": own[:26]}, Inconclusive},
+		"unclear first, shorter then":            {"retry-after-not-faster", map[string][]*run{"wait-seconds": {every(700*ms, 2)}, "wait-zero": slices.Repeat([]*run{every(700*ms, 2)}, 6), "503": own}, Fail},
 		"waits too short to tell":                {"retry-after-zero", map[string][]*run{"wait-zero": {every(30*ms, 4)}, "503": {again}}, Inconclusive},
 		"some attempts when patience ended":      {"bounded-attempts", map[string][]*run{"503": {cut(every(5*time.Second, 6))}}, Inconclusive},
 		"too many attempts when patience ended":  {"bounded-attempts", map[string][]*run{"503": {cut(every(time.Second, 21))}}, Fail},
@@ -105,6 +114,26 @@ func TestVerdictsBetweenPassAndFail(t *testing.T) {
 				t.Errorf("%s: %v, want %s", name, f, tt.want)
 			}
 		})
+	}
+}
+
+func TestAClientThatIsNotFasterIsToldWhereItCameBack(t *testing.T) {
+	again := came(0, time.Second)
+	o := &observed{runs: map[string][]*run{"wait-zero": {again, came(0)}, "wait-past": {again}, "wait-day": {came(0)}, "503": slices.Repeat([]*run{again}, spreadRuns)}}
+	want := "without the header its first wait was 1s or longer, and with it no shorter, in 2 scenarios in which it came back"
+	if got := notFaster(o, nil); got.verdict != Pass || got.seen != want {
+		t.Errorf("got %+v, want pass: %s", got, want)
+	}
+}
+
+func TestTheChanceThatSomeWaitsAreAllShorterThanOthers(t *testing.T) {
+	for _, tt := range []struct {
+		k, n int
+		want float64
+	}{{0, 32, 1}, {1, 1, 1. / 2}, {2, 2, 1. / 6}, {5, 32, 1. / 435_897}, {6, 32, 1. / 2_760_681}} {
+		if got := allBelow(tt.k, tt.n); math.Abs(got/tt.want-1) > 1e-9 {
+			t.Errorf("%d below %d: got %g, want %g", tt.k, tt.n, got, tt.want)
+		}
 	}
 }
 
