@@ -103,6 +103,12 @@ func TestVerdictsBetweenPassAndFail(t *testing.T) {
 		"a deadline later than patience":         {"deadline-shrinks", map[string][]*run{"hang": {with("Grpc-Timeout", "90S", cut(left(33*time.Second, came(0))))}}, Pass},
 		"a limit for each attempt":               {"deadline-shrinks", map[string][]*run{"503": {deadlines("7998", "7999", "8000", "7997")}}, Pass},
 		"a deadline that grows":                  {"deadline-shrinks", map[string][]*run{"503": {deadlines("7998", "8600")}}, Fail},
+		"a deadline that nobody can read":        {"deadline-shrinks", map[string][]*run{"503": {deadlines("7998", "soon")}}, Fail},
+		"two deadlines at once":                  {"deadline-shrinks", map[string][]*run{"503": {twoDeadlines(deadlines("7998", "7000"))}}, Fail},
+		"a deadline a little later than it left": {"deadline-shrinks", map[string][]*run{"hang": {with("Grpc-Timeout", "8S", left(5001*ms, came(0)))}}, Pass},
+		"a deadline that is later than that":     {"deadline-shrinks", map[string][]*run{"hang": {with("Grpc-Timeout", "8S", left(4999*ms, came(0)))}}, Fail},
+		"a deadline a little longer":             {"deadline-shrinks", map[string][]*run{"503": {deadlines("8000", "8450")}}, Pass},
+		"a deadline longer than that":            {"deadline-shrinks", map[string][]*run{"503": {deadlines("8000", "8451")}}, Fail},
 		"a deadline later than it stays":         {"deadline-shrinks", map[string][]*run{"hang": {with("Grpc-Timeout", "90S", left(33*time.Second, came(0)))}}, Fail},
 		"a deadline, and the answer still to be": {"deadline-shrinks", map[string][]*run{"hang": {unfinished(with("Grpc-Timeout", "90S", left(9*time.Second, came(0))))}}, Fail},
 	}
@@ -166,6 +172,13 @@ func deadlines(milliseconds ...string) *run {
 	for i, ms := range milliseconds {
 		r.arrivals[i].Header["X-Request-Timeout-Ms"] = []string{ms}
 	}
+	return r
+}
+
+// twoDeadlines is a run whose last request carries its deadline twice.
+func twoDeadlines(r *run) *run {
+	header := r.arrivals[len(r.arrivals)-1].Header
+	header["X-Request-Timeout-Ms"] = slices.Repeat(header["X-Request-Timeout-Ms"], 2)
 	return r
 }
 

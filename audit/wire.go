@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -119,43 +120,107 @@ func grpcTimeout(s string) (time.Duration, bool) {
 	return min(time.Duration(n), 1e8) * min(unit, time.Minute), known && err == nil && n >= 0
 }
 
+// A promise is what an attempt says of the time that it has left.
+type promise struct {
+	attempt int // counted from zero
+	header  string
+	values  []string
+	left    time.Duration
+	read    bool // there is one value, and it is a time
+}
+
+func (p promise) String() string { return fmt.Sprintf("attempt %d sent %s", p.attempt+1, p.header) }
+
+// promises returns those of a run's attempts in a header.
+func (r *run) promises(header string) (all []promise) {
+	for i, a := range r.arrivals {
+		if values := a.Header[header]; len(values) > 0 {
+			left, ok := deadlineHeaders[header](values[0])
+			all = append(all, promise{i, header, values, left, ok && len(values) == 1})
+		}
+	}
+	return all
+}
+
 // sendsDeadline looks at what each attempt promises the server: never more than the one before, and where the server hangs, no
 // longer than the client then stays.
 func sendsDeadline(o *observed, runs []*run) outcome {
 	found := ""
+	unclear := outcome{}
 	for _, name := range slices.Sorted(maps.Keys(deadlineHeaders)) {
 		for _, r := range runs {
-			before := time.Duration(-1) // none yet
-			for i, a := range r.arrivals {
-				if len(a.Header[name]) == 0 {
-					continue
-				}
-				found = name
-				left, ok := deadlineHeaders[name](a.Header[name][0])
-				stayed, gone := r.stayed(i)
-				var fault string
-				switch {
-				case !ok || len(a.Header[name]) > 1:
-					fault = "that cannot be read: " + strings.Join(a.Header[name], ", ")
-				case before >= 0 && left > before+before/20+tellable: // with a limit for each attempt it stays the same, nearly
-					fault = fmt.Sprintf("of %s after one of %s", short(left), short(before))
-				case gone && left > promisable(stayed):
-					if o.noisy(left/4, []span{{a.Time, a.Time.Add(stayed)}}) {
-						return outcome{Inconclusive, "on a machine too busy to tell how long it stays", timelines([]*run{r})}
-					}
-					fault = fmt.Sprintf("of %s, and left after %s", short(left), short(stayed))
-				}
-				if fault != "" {
-					return outcome{Fail, fmt.Sprintf("attempt %d sent %s %s", i+1, name, fault), timelines([]*run{r})}
-				}
-				before = left
+			promises := r.promises(name)
+			if len(promises) == 0 {
+				continue
+			}
+			found = name
+			if fault := cmp.Or(unreadable(promises), growing(promises)); fault != "" {
+				return outcome{Fail, fault, timelines([]*run{r})}
+			}
+			switch verdict, seen := outlasting(o, r, promises); verdict {
+			case Fail:
+				return outcome{Fail, seen, timelines([]*run{r})}
+			case Inconclusive:
+				unclear = outcome{Inconclusive, seen, timelines([]*run{r})}
 			}
 		}
 	}
-	if found == "" {
+	switch {
+	case found == "":
 		return outcome{NotApplicable, "it sends no deadline", nil}
+	case unclear.verdict != "":
+		return unclear
+	default:
+		return outcome{Pass, found + " never promises more than the attempt before, nor than it stays", nil}
 	}
-	return outcome{Pass, found + " never promises more than the attempt before, nor than it stays", nil}
+}
+
+func unreadable(promises []promise) string {
+	for _, p := range promises {
+		if !p.read {
+			return fmt.Sprintf("%s that cannot be read: %s", p, strings.Join(p.values, ", "))
+		}
+	}
+	return ""
+}
+
+const (
+	// A deadline grows if it is longer than the one before by more than this share of that, and by what a machine may be slow by:
+	// with a limit for each attempt it stays the same, nearly.
+	promiseGrowth = 0.05
+
+	// A deadline is too long if it is longer than the client stays by more than this share of that, and by this much: the client
+	// may have had to wait for the machine, or have rounded up to whole seconds.
+	promiseExcess   = 0.5
+	promiseRounding = time.Second / 2
+)
+
+// growing says which promise is longer than the one before.
+func growing(promises []promise) string {
+	for i, p := range promises[1:] {
+		before := promises[i].left
+		if p.left-before > time.Duration(promiseGrowth*float64(before))+tellable {
+			return fmt.Sprintf("%s of %s after one of %s", p, short(p.left), short(before))
+		}
+	}
+	return ""
+}
+
+// outlasting says which promise is longer than the client stayed. An empty verdict: none.
+func outlasting(o *observed, r *run, promises []promise) (Verdict, string) {
+	for _, p := range promises {
+		stayed, gone := r.stayed(p.attempt)
+		if !gone || p.left-stayed <= time.Duration(promiseExcess*float64(stayed))+promiseRounding {
+			continue
+		}
+		seen := fmt.Sprintf("%s of %s, and left after %s", p, short(p.left), short(stayed))
+		came := r.arrivals[p.attempt].Time
+		if o.noisy(p.left/4, []span{{came, came.Add(stayed)}}) {
+			return Inconclusive, seen + ", on a machine too busy to tell how long it stays"
+		}
+		return Fail, seen
+	}
+	return "", ""
 }
 
 // stayed says how long the client waited for the answer to an attempt, and whether it was the client that ended that.
@@ -170,10 +235,6 @@ func (r *run) stayed(attempt int) (time.Duration, bool) {
 		return a.Ended.Sub(a.Time), a.Left
 	}
 }
-
-// promisable is the longest deadline that fits a client that stayed so long: the two are far apart before they count, since the
-// client may have had to wait for the machine, or round up to whole seconds.
-func promisable(stayed time.Duration) time.Duration { return stayed + stayed/2 + time.Second/2 }
 
 // attemptHeaders say which attempt a request is.
 var attemptHeaders = []string{"X-Request-Attempt", "X-Retry-Attempt", "X-Retry-Count", "Retry-Attempt", "X-Attempt",
