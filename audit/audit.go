@@ -146,7 +146,7 @@ func (f Finding) String() string {
 		line += "\n\t" + strings.Join(f.Evidence, "\n\t")
 	}
 	if f.Verdict == Fail && f.Fix != "" {
-		line += "\n\tchange: " + f.Fix
+		line += "\n\tfix: " + f.Fix
 	}
 	return line
 }

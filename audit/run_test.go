@@ -126,7 +126,7 @@ func TestEveryRuleSaysWhyAndWhatToChange(t *testing.T) {
 
 func TestAFailureSaysWhatToChange(t *testing.T) {
 	f := Finding{Rule: Rule{ID: "jitter", Fix: "draw each wait"}, Verdict: Fail, Seen: "all the same", Evidence: []string{"GET: 0s"}}
-	if got, want := f.String(), "jitter: fail: all the same\n\tGET: 0s\n\tchange: draw each wait"; got != want {
+	if got, want := f.String(), "jitter: fail: all the same\n\tGET: 0s\n\tfix: draw each wait"; got != want {
 		t.Errorf("a failure: got %q, want %q", got, want)
 	}
 	f.Verdict = Pass
