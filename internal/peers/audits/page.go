@@ -21,6 +21,8 @@ What HTTP clients do when a service fails, as ` + "`riprap audit`" + ` saw it %s
   where the documentation shows how to retry, and the timeout that the same page or guide advises. Where it advises none there is none.
 * A ✗ says that a rule of this audit was not kept, in that configuration and version. It is no judgement of the client: some
   leave a matter to their callers on purpose, and most have an option for it.
+* Some rules ask several things at once, and one of them is enough for a ✗: credentials and a key on a redirect, a wait of a
+  day and a number that overflows. The findings, one click away, say which it was.
 * The rules are ours, and riphttp was built with them in mind. Each says where it comes from. Where one of them, a
   configuration or a finding does somebody an injustice, please open an issue.
 * Times depend on the machine. The audit judges ratios and bounds that hold on a busy one, and says "inconclusive" if they do not.

@@ -77,7 +77,7 @@ var peers = []peer{
 	{
 		name:     "fetch",
 		title:    "Node fetch",
-		about:    "The fetch of the platform promises no retries. It is here as what others build upon.",
+		about:    "The fetch of the platform promises no retries. It is here as what others build upon. Its own limit for a header, and for a silence in a body, is five minutes, which is more than the audit's patience.",
 		versions: func() (string, error) { return nodeVersions() },
 		configurations: []configuration{
 			node("fetch", defaults, "`fetch(url, {method, headers, body})`", "[Node.js, fetch](https://nodejs.org/api/globals.html#fetch); it has no retries to configure"),
@@ -139,11 +139,11 @@ var peers = []peer{
 	{
 		name:     "riphttp",
 		title:    "riphttp",
-		about:    "The HTTP edge of this project, whose authors wrote the audit too.",
+		about:    "The HTTP edge of this project, whose authors wrote the audit too. By default it bounds a silence in an answer's body and not the whole of it, since a stream may live for hours: so it does not give up on a body that drips or never ends. `http.Client.Timeout` bounds that too.",
 		versions: riphttpVersions,
 		configurations: []configuration{
 			golang("riphttp", defaults, "`&riphttp.Transport{}`", "[riphttp](https://pkg.go.dev/github.com/riprap-go/riprap/riphttp#Transport): the zero value"),
-			golang("riphttp", docs, "`NewKey`, `http.Client{Timeout: 25 * time.Second}`", "[docs/http.md](http.md), \"What may be sent again\" and \"Time\""),
+			golang("riphttp", docs, "`NewKey`, `http.Client{Timeout: 25 * time.Second}`", "[docs/http.md](http.md), \"What may be sent again\" and \"Time\"; the page advises a bound and no figure: the 25 s are ours, below the audit's patience, and without them it does not keep the rules about bodies"),
 		},
 	},
 }

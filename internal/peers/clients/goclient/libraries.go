@@ -60,7 +60,7 @@ var libraries = map[string]map[string]func() doer{
 		"docs": func() doer {
 			client := &http.Client{
 				Transport: &riphttp.Transport{NewKey: func(*http.Request) string { return rand.Text() }},
-				Timeout:   25 * time.Second,
+				Timeout:   25 * time.Second, // ours: docs/http.md advises a bound and no figure; the page says so
 			}
 			return client.Do
 		},
