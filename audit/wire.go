@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -105,7 +106,10 @@ var deadlineHeaders = map[string]func(string) (time.Duration, bool){
 
 func milliseconds(s string) (time.Duration, bool) {
 	n, err := strconv.ParseInt(s, 10, 64)
-	return time.Duration(n) * time.Millisecond, err == nil && n >= 0 && n < 1e12
+	if err != nil || n < 0 || n > math.MaxInt64/int64(time.Millisecond) {
+		return 0, false
+	}
+	return time.Duration(n) * time.Millisecond, true
 }
 
 var grpcUnits = map[string]time.Duration{"H": time.Hour, "M": time.Minute, "S": time.Second,
@@ -116,8 +120,11 @@ func grpcTimeout(s string) (time.Duration, bool) {
 		return 0, false
 	}
 	unit, known := grpcUnits[s[len(s)-1:]]
-	n, err := strconv.Atoi(s[:len(s)-1])
-	return min(time.Duration(n), 1e8) * min(unit, time.Minute), known && err == nil && n >= 0
+	n, err := strconv.ParseUint(s[:len(s)-1], 10, 32)
+	if err != nil || !known {
+		return 0, false
+	}
+	return min(time.Duration(n), math.MaxInt64/unit) * unit, true // eight digits of hours are more than a Duration holds
 }
 
 // A promise is what an attempt says of the time that it has left.
@@ -246,7 +253,10 @@ func attemptOf(value string) (int, bool) {
 		value, _, _ = strings.Cut(rest, ";")
 	}
 	n, err := strconv.Atoi(strings.TrimSpace(value))
-	return n, err == nil
+	if err != nil {
+		return 0, false
+	}
+	return n, true
 }
 
 func countsAttempts(_ *observed, runs []*run) outcome {
