@@ -127,7 +127,7 @@ func gapsAt(runs []*run, n int) (gaps []time.Duration) {
 	return gaps
 }
 
-// most returns the run with the most attempts, nil of none.
+// mostAttempts returns the run with the most attempts, nil of none.
 func mostAttempts(runs []*run) *run {
 	if len(runs) == 0 {
 		return nil
@@ -162,12 +162,11 @@ func (r *run) timeline() string {
 		}
 		fmt.Fprintf(&b, " %s", since(r.arrivals[0].Time, a.Time))
 	}
-	switch {
-	case r.cut:
-		fmt.Fprintf(&b, "; not over after %s", short(r.took))
-	default:
-		fmt.Fprintf(&b, "; over after %s", short(r.took))
+	over := "over"
+	if r.cut {
+		over = "not over"
 	}
+	fmt.Fprintf(&b, "; %s after %s", over, short(r.took))
 	return b.String()
 }
 

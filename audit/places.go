@@ -33,7 +33,7 @@ func loopback() (*places, error) {
 		return nil, err
 	}
 	if p.tls, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
-		p.main.Close()
+		p.close()
 		return nil, err
 	}
 	// What localhost means differs: the first of its addresses, as the client will find it.
@@ -45,6 +45,15 @@ func loopback() (*places, error) {
 	p.mainURL = "http://" + p.main.Addr().String()
 	p.tlsURL = "https://" + p.tls.Addr().String()
 	return p, nil
+}
+
+// close ends what listens.
+func (p *places) close() {
+	for _, l := range []net.Listener{p.main, p.other, p.tls} {
+		if l != nil {
+			l.Close()
+		}
+	}
 }
 
 // A server is the fault server of one audit.

@@ -33,6 +33,7 @@ func (a *Audit) start() (*session, error) {
 	}
 	server, err := serve(p)
 	if err != nil {
+		p.close()
 		return nil, err
 	}
 	steps := toil

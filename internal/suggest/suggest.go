@@ -18,6 +18,9 @@ func Near(typed string, names []string) string {
 	return best
 }
 
+// Slip reports whether typed is name but for one letter inserted, deleted, replaced or swapped with the next.
+func Slip(typed, name string) bool { return edits(typed, name, 2) <= 1 }
+
 // edits counts the letters to insert, delete, replace or swap with the next one that make one word another. From most on it does
 // not matter how many, and words too different in length are not compared.
 func edits(a, b string, most int) int {

@@ -25,3 +25,13 @@ func TestTheNearestOfSeveralIsMeant(t *testing.T) {
 		}
 	}
 }
+
+func TestASlipIsOneEdit(t *testing.T) {
+	for typed, want := range map[string]bool{
+		"body": true, "bdoy": true, "bod": true, "bodyy": true, "bady": true, "code": false, "b": false, "dyob": false, "": false,
+	} {
+		if got := Slip(typed, "body"); got != want {
+			t.Errorf("Slip(%q, body) = %v, want %v", typed, got, want)
+		}
+	}
+}

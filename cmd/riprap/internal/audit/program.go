@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/riprap-go/riprap/audit"
+	"github.com/riprap-go/riprap/internal/suggest"
 )
 
 // A program is the client under audit, as its user told how to run it.
@@ -69,7 +70,11 @@ func writeBody(body string) (name string, err error) {
 		return "", err
 	}
 	_, err = f.WriteString(body)
-	return f.Name(), errors.Join(err, f.Close())
+	if err = errors.Join(err, f.Close()); err != nil {
+		os.Remove(f.Name())
+		return "", err
+	}
+	return f.Name(), nil
 }
 
 // name is what the program is called.
@@ -120,28 +125,13 @@ func (t *template) slip() (typed, meant string) {
 				continue
 			}
 			for _, meant := range placeholders {
-				if within(strings.ToLower(typed), meant) {
+				if suggest.Slip(strings.ToLower(typed), meant) {
 					return typed, meant
 				}
 			}
 		}
 	}
 	return "", ""
-}
-
-// within reports whether a is b, or becomes b if a letter is inserted, deleted or replaced, or two neighbours are swapped.
-func within(a, b string) bool {
-	for a != "" && b != "" && a[0] == b[0] {
-		a, b = a[1:], b[1:]
-	}
-	switch {
-	case a == "" || b == "":
-		return len(a)+len(b) <= 1
-	case a[1:] == b, a == b[1:], a[1:] == b[1:]:
-		return true
-	default:
-		return len(a) > 1 && len(b) > 1 && a[0] == b[1] && a[1] == b[0] && a[2:] == b[2:]
-	}
 }
 
 // fill puts values in place of the placeholders.
