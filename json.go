@@ -12,13 +12,19 @@ import (
 
 // A policyJSON is the JSON form of a Policy. Durations are text as time.Duration writes them.
 type policyJSON struct {
-	MaxAttempts    int         `json:"maxAttempts,omitzero"`
-	Timeout        duration    `json:"timeout,omitzero"`
-	AttemptTimeout duration    `json:"attemptTimeout,omitzero"`
-	MinAttempt     duration    `json:"minAttempt,omitzero"`
-	Backoff        backoffJSON `json:"backoff,omitzero"`
-	MaxWait        duration    `json:"maxWait,omitzero"`
-	Budget         *budgetJSON `json:"budget,omitempty"`
+	MaxAttempts    int          `json:"maxAttempts,omitzero"`
+	Timeout        duration     `json:"timeout,omitzero"`
+	AttemptTimeout duration     `json:"attemptTimeout,omitzero"`
+	MinAttempt     duration     `json:"minAttempt,omitzero"`
+	Latency        *latencyJSON `json:"latency,omitempty"`
+	Backoff        backoffJSON  `json:"backoff,omitzero"`
+	MaxWait        duration     `json:"maxWait,omitzero"`
+	Budget         *budgetJSON  `json:"budget,omitempty"`
+}
+
+type latencyJSON struct {
+	Factor float64  `json:"factor,omitzero"`
+	Min    duration `json:"min,omitzero"`
 }
 
 type backoffJSON struct {
@@ -34,7 +40,7 @@ type budgetJSON struct {
 	Window  duration `json:"window,omitzero"`
 }
 
-// form returns the JSON form of all figures but those of the Budget.
+// form returns the JSON form of all figures but those of the Latency and the Budget.
 func (p *Policy) form() policyJSON {
 	return policyJSON{
 		MaxAttempts:    p.MaxAttempts,
@@ -50,17 +56,20 @@ func (p *Policy) form() policyJSON {
 }
 
 // MarshalJSON writes the policy's figures, durations as text like "800ms", zero fields left out. What is not a figure
-// is not in it: Retryable, Trace, Rand, and the Parent and the present state of the Budget.
+// is not in it: Retryable, Trace, Rand, the Parent and the present state of the Budget, and what the Latency has seen.
 func (p Policy) MarshalJSON() ([]byte, error) {
 	form := p.form()
+	if l := p.Latency; l != nil {
+		form.Latency = &latencyJSON{Factor: l.Factor, Min: duration(l.Min)}
+	}
 	if b := p.Budget; b != nil {
 		form.Budget = &budgetJSON{Ratio: ratio(b.Ratio), Reserve: b.Reserve, Window: duration(b.Window)}
 	}
 	return json.Marshal(form)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. Fields that are not in the text keep their values, a "budget" is
-// a new Budget, and null changes nothing. A field that no policy has is an error.
+// UnmarshalJSON reads what MarshalJSON writes. Fields that are not in the text keep their values, a "latency" and a
+// "budget" are new ones, and null changes nothing. A field that no policy has is an error.
 func (p *Policy) UnmarshalJSON(text []byte) error {
 	form := p.form()
 	decoder := json.NewDecoder(bytes.NewReader(text))
@@ -77,6 +86,9 @@ func (p *Policy) UnmarshalJSON(text []byte) error {
 	p.Backoff = Backoff{
 		Base: time.Duration(form.Backoff.Base), Max: time.Duration(form.Backoff.Max),
 		Factor: form.Backoff.Factor, Jitter: form.Backoff.Jitter,
+	}
+	if l := form.Latency; l != nil {
+		p.Latency = &Latency{Factor: l.Factor, Min: time.Duration(l.Min)}
 	}
 	if b := form.Budget; b != nil {
 		p.Budget = &Budget{Ratio: float64(b.Ratio), Reserve: b.Reserve, Window: time.Duration(b.Window)}

@@ -27,20 +27,49 @@ type Operation struct {
 	Wait     time.Duration // the wait before the coming attempt
 	Asked    time.Duration // what the service asked for with the last failure; Next sets it
 
+	begun, until time.Time // of the attempt at hand, for the policy's Latency; zero once it was told
+
 	reason error // why riprap gave up, nil if it did not
 	held   hold  // the retry that Next granted and Begin has not spent
 }
 
 // Begin starts an attempt at the time now. It counts the attempt and spends the retry that [Operation.Next] was
-// granted. It returns when the attempt must end: AttemptTimeout from now or Deadline, whichever comes first, and the
-// zero Time if there is neither. Without an AttemptTimeout now is not looked at.
+// granted. It returns when the attempt must end: AttemptTimeout from now, or what Latency allows, or Deadline, whichever
+// comes first, and the zero Time if there is none. Without AttemptTimeout and Latency now is not looked at.
 func (o *Operation) Begin(now time.Time) (until time.Time) {
 	o.held = hold{}
 	o.Attempts++
-	if p := o.policy(); p.AttemptTimeout > 0 {
-		return earlier(o.Deadline, now.Add(p.AttemptTimeout))
+	p := o.policy()
+	until = o.Deadline
+	bound := p.AttemptTimeout
+	if p.Latency != nil {
+		bound = p.Latency.bound(now, bound)
 	}
-	return o.Deadline
+	if bound > 0 {
+		until = earlier(until, now.Add(bound))
+	}
+	if p.Latency != nil {
+		o.begun, o.until = now, until
+	}
+	return until
+}
+
+// Observe tells the policy's Latency how the attempt at hand ended that was over at the time now: a success or a timeout is
+// a sample, any other error is not. [Operation.Next] does so itself. Only a driver calls it that knows the end of an attempt
+// before it asks for the verdict, or that may call Cancel instead although the caller is still there. The second call for an
+// attempt does nothing.
+func (o *Operation) Observe(now time.Time, err error) {
+	if o.begun.IsZero() {
+		return
+	}
+	took := now.Sub(o.begun)
+	o.begun = time.Time{}
+	switch {
+	case err == nil:
+		o.Policy.Latency.record(took)
+	case !o.until.IsZero() && !now.Before(o.until):
+		o.Policy.Latency.recordTimeout(took)
+	}
 }
 
 // Next judges how an attempt ended that was over at the time now. A wait above zero means: try again after it. It is
@@ -52,6 +81,7 @@ func (o *Operation) Begin(now time.Time) (until time.Time) {
 // attempt does not tell. If the caller is gone, call [Operation.Cancel] instead.
 func (o *Operation) Next(now time.Time, err error) (wait time.Duration, stop error) {
 	o.giveBack() // granted before, and not begun
+	o.Observe(now, err)
 	p := o.policy()
 	if err == nil {
 		if o.Attempts == 1 && p.Budget != nil {
@@ -76,7 +106,7 @@ func (o *Operation) Next(now time.Time, err error) (wait time.Duration, stop err
 	}
 	if !o.Deadline.IsZero() {
 		left := o.Deadline.Sub(now)
-		if left <= wait || left-wait < p.MinAttempt {
+		if left <= wait || left-wait < p.minAttempt() {
 			return 0, o.giveUp(ErrDeadline, err)
 		}
 	}

@@ -50,8 +50,13 @@ type Policy struct {
 	AttemptTimeout time.Duration
 
 	// MinAttempt is the least time in which an attempt can be useful. No retry is made if less would be left for it.
-	// Zero means that any time is enough in Do, and 10 milliseconds in riphttp.
+	// Zero means the median once Latency is armed. Before, and without a Latency, it means that any time is enough in Do,
+	// and 10 milliseconds in riphttp.
 	MinAttempt time.Duration
+
+	// Latency, if set, lets the bound of each attempt follow what is usual; AttemptTimeout is its ceiling. Share one among
+	// the calls that take about the same time.
+	Latency *Latency
 
 	// Backoff gives the waits between attempts. Its zero value is full jitter over a half second that doubles up to
 	// ten seconds.
@@ -98,13 +103,14 @@ func Do(ctx context.Context, p *Policy, op func(context.Context) error) error {
 		p = &zero
 	}
 	// With nobody to tell, a first attempt that succeeds costs a call and its bound, and one look at the clock for a
-	// budget.
+	// budget, two for a latency.
 	var err error
+	var begun time.Time
 	switch {
 	case p.Trace != nil || ctx.Err() != nil:
 		o, now := start(p)
 		return run(ctx, o, now, op, nil)
-	case p.Timeout <= 0 && p.AttemptTimeout <= 0:
+	case p.Timeout <= 0 && p.AttemptTimeout <= 0 && p.Latency == nil:
 		if err = op(ctx); err != nil {
 			return run(ctx, Operation{Policy: p, Attempts: 1}, time.Time{}, op, err)
 		}
@@ -113,9 +119,17 @@ func Do(ctx context.Context, p *Policy, op func(context.Context) error) error {
 		if err = bounded(ctx, o.Begin(now), op); err != nil {
 			return run(ctx, o, now, op, err)
 		}
+		begun = now
+	}
+	if p.Budget == nil && p.Latency == nil {
+		return nil
+	}
+	t := instantNow()
+	if p.Latency != nil {
+		p.Latency.record(time.Duration(t - instant(begun)))
 	}
 	if p.Budget != nil {
-		p.Budget.deposit(instantNow())
+		p.Budget.deposit(t)
 	}
 	return nil
 }
@@ -123,7 +137,7 @@ func Do(ctx context.Context, p *Policy, op func(context.Context) error) error {
 // start returns an Operation that starts now. Now is zero if nobody asks.
 func start(p *Policy) (o Operation, now time.Time) {
 	o.Policy = p
-	if p.Timeout > 0 || p.AttemptTimeout > 0 {
+	if p.Timeout > 0 || p.AttemptTimeout > 0 || p.Latency != nil {
 		now = time.Now()
 	}
 	if p.Timeout > 0 {
@@ -186,7 +200,7 @@ func (d *driver) loop(ctx context.Context, op func(context.Context) error) error
 		if d.err != nil && ctx.Err() != nil {
 			return d.Cancel(cause(ctx), d.err)
 		}
-		if d.err != nil || d.Policy.Budget != nil {
+		if d.err != nil || d.Policy.Budget != nil || d.Policy.Latency != nil {
 			d.now = time.Now()
 		}
 		wait, stop := d.Next(d.now, d.err)
@@ -203,7 +217,7 @@ func (d *driver) loop(ctx context.Context, op func(context.Context) error) error
 		case <-d.timer.C:
 		case <-ctx.Done():
 		}
-		if d.Policy.AttemptTimeout > 0 || !d.Deadline.IsZero() {
+		if d.Policy.AttemptTimeout > 0 || d.Policy.Latency != nil || !d.Deadline.IsZero() {
 			d.now = time.Now()
 		}
 		if d.late(ctx) {
@@ -263,6 +277,13 @@ func (p *Policy) retryable(err error) bool {
 	// An inner loop has already made its attempts. To repeat them here would multiply the calls.
 	_, inner := errors.AsType[*Error](err)
 	return !inner
+}
+
+func (p *Policy) minAttempt() time.Duration {
+	if p.MinAttempt == 0 && p.Latency != nil {
+		return p.Latency.P50()
+	}
+	return p.MinAttempt
 }
 
 func (p *Policy) maxAttempts() int       { return cmp.Or(p.MaxAttempts, defaultMaxAttempts) }
