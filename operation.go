@@ -1,6 +1,8 @@
 package riprap
 
 import (
+	"context"
+	"errors"
 	"math"
 	"time"
 )
@@ -54,8 +56,8 @@ func (o *Operation) Begin(now time.Time) (until time.Time) {
 	return until
 }
 
-// Observe tells the policy's Latency how the attempt at hand ended that was over at the time now: a success or a timeout is
-// a sample, any other error is not. [Operation.Next] does so itself. Only a driver calls it that knows the end of an attempt
+// Observe tells the policy's Latency how the attempt at hand ended that was over at the time now: a success is a sample, and
+// so is a timeout, whether of the attempt's bound or, as context.DeadlineExceeded in err, of one within. Other errors are not. [Operation.Next] does so itself. Only a driver calls it that knows the end of an attempt
 // before it asks for the verdict, or that may call Cancel instead although the caller is still there. The second call for an
 // attempt does nothing.
 func (o *Operation) Observe(now time.Time, err error) {
@@ -67,7 +69,7 @@ func (o *Operation) Observe(now time.Time, err error) {
 	switch {
 	case err == nil:
 		o.Policy.Latency.record(took)
-	case !o.until.IsZero() && !now.Before(o.until):
+	case !o.until.IsZero() && !now.Before(o.until), errors.Is(err, context.DeadlineExceeded):
 		o.Policy.Latency.recordTimeout(took)
 	}
 }

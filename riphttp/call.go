@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/riprap-go/riprap"
+	"github.com/riprap-go/riprap/deadline"
 )
 
 const (
@@ -41,6 +42,11 @@ type call struct {
 	current     *exchange      // the attempt at hand
 	resp        *http.Response // of the attempt at hand, as long as it is ours to close
 	told        bool           // that the call is over, or its answer's body will tell
+	begun       time.Time      // the attempt at hand
+	until       time.Time      // when the attempt at hand must be over; zero means whenever
+	internal    bool           // the service is told what package deadline tells
+	handed      time.Duration  // the time that it was given for the attempt at hand
+	correlation string         // the id that it was given, the same on every attempt
 }
 
 func (c *call) run(ctx context.Context, req *http.Request) (*http.Response, error) {
@@ -73,17 +79,24 @@ func (c *call) run(ctx context.Context, req *http.Request) (*http.Response, erro
 		}
 		if c.op.Attempts > 0 || c.body.made { // to wait and to get the body takes time, more so if the machine slept
 			now = time.Now()
-			if !c.op.Deadline.IsZero() && !now.Before(c.op.Deadline) && gone(ctx, req) == nil {
-				c.body.close()
-				return nil, c.giveUp(ctx, riprap.ErrDeadline, failure)
-			}
+		}
+		if (c.op.Attempts > 0 || c.body.made || c.internal) && c.tooLate(now, 0) && gone(ctx, req) == nil {
+			c.body.close()
+			return nil, c.giveUp(ctx, riprap.ErrDeadline, failure)
 		}
 		failure = c.attempt(ctx, now, body)
 		if failure == nil {
+			if c.policy.Latency != nil {
+				c.op.Observe(time.Now(), nil)
+			}
+			c.count(ctx, nil)
 			return c.answer(ctx), nil
 		}
 		now = time.Now()
 		wait, stop := c.next(ctx, now, failure)
+		if wait == 0 {
+			c.giveUpAbove(ctx, now, failure)
+		}
 		switch {
 		case wait > 0:
 			c.pause(ctx, wait, failure)
@@ -109,6 +122,9 @@ func (c *call) attempt(ctx context.Context, now time.Time, body io.ReadCloser) e
 		failure = c.t.verdict(c.resp)
 		if c.resp.Body == nil { // Judge took it away
 			c.resp.Body = http.NoBody
+		}
+		if failure != nil {
+			failure = c.overtime(failure)
 		}
 		if failure != nil && c.current.sawStaleTimeout(c.resp, c.body.unread(c.req.ContentLength)) {
 			failure = fmt.Errorf("%w: %w", ErrNotProcessed, failure)
@@ -163,6 +179,7 @@ func (c *call) closeResponse() {
 func (c *call) begin(ctx context.Context, now time.Time, body io.ReadCloser) *http.Request {
 	first := c.op.Attempts == 0
 	until := c.op.Begin(now)
+	c.begun, c.until = now, until
 	trace := c.policy.Trace
 	if trace != nil && trace.Attempt != nil {
 		e := riprap.Event{Name: c.destination.name, Attempts: c.op.Attempts, Sends: c.sends}
@@ -177,7 +194,7 @@ func (c *call) begin(ctx context.Context, now time.Time, body io.ReadCloser) *ht
 	observed := trace != nil || !c.repeatable || c.body.large // where it counts what went out
 	c.current = nil
 	if until.IsZero() && silence == 0 && !observed {
-		if first && !c.body.made {
+		if first && !c.body.made && !c.internal {
 			return c.req
 		}
 	} else {
@@ -197,8 +214,11 @@ func (c *call) begin(ctx context.Context, now time.Time, body io.ReadCloser) *ht
 		// is the caller's to say, who may have set one.
 		req.GetBody = c.req.GetBody
 	}
-	if !first {
+	if !first || c.internal {
 		req.Header = c.req.Header.Clone() // whatever Base did to the headers of the attempt before
+	}
+	if c.internal {
+		c.announce(ctx, req.Header, c.until)
 	}
 	return req
 }
@@ -216,10 +236,19 @@ func (c *call) next(ctx context.Context, now time.Time, failure error) (time.Dur
 		}
 		return 0, c.op.Cancel(cause, failure)
 	}
+	c.op.Observe(now, failure)
+	c.count(ctx, failure)
+	if unsafe == nil && deadline.Retried(ctx) {
+		unsafe = ErrRetried
+	}
 	if unsafe != nil && c.curable(failure) {
 		return 0, c.op.Cancel(unsafe, failure)
 	}
-	return c.op.Next(now, failure)
+	wait, stop := c.op.Next(now, failure)
+	if wait > 0 && c.tooLate(now, wait) {
+		return 0, c.op.Cancel(riprap.ErrDeadline, failure)
+	}
+	return wait, stop
 }
 
 // unsafe returns why the request must not be sent again, nil if it may.

@@ -41,6 +41,8 @@ type destination struct {
 	service service
 	name    string
 	budget  riprap.Budget
+	latency riprap.Latency // in use if the Transport is Adaptive
+	firsts  firsts
 	policy  riprap.Policy // the Transport's, complete
 	used    atomic.Bool   // since the last sweep
 }
@@ -70,7 +72,7 @@ func (t *Transport) destination(req *http.Request) *destination {
 		found = d.table[s]
 		d.mu.RUnlock()
 		if found == nil {
-			found = d.add(s, t.Policy, time.Now())
+			found = d.add(s, t, time.Now())
 		}
 		d.last.Store(found)
 	}
@@ -80,7 +82,7 @@ func (t *Transport) destination(req *http.Request) *destination {
 	return found
 }
 
-func (d *destinations) add(s service, p *riprap.Policy, now time.Time) *destination {
+func (d *destinations) add(s service, t *Transport, now time.Time) *destination {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if found := d.table[s]; found != nil {
@@ -97,7 +99,11 @@ func (d *destinations) add(s service, p *riprap.Policy, now time.Time) *destinat
 	// A host is part of its URL's text, which would stay in memory with it.
 	s = service{strings.Clone(s.scheme), strings.Clone(s.host)}
 	added := &destination{service: s, name: s.String(), budget: riprap.Budget{Parent: d.all}}
-	added.policy = *complete(p, &added.budget)
+	var learned *riprap.Latency
+	if t.Adaptive {
+		learned = &added.latency
+	}
+	added.policy = *complete(t.Policy, &added.budget, learned)
 	d.table[s] = added
 	return added
 }

@@ -70,6 +70,17 @@ type Transport struct {
 	// Transport. Nil means scheme and host. Names should be few: they also appear in events.
 	Destination func(*http.Request) string
 
+	// Adaptive lets each destination learn a bound for its attempts, from what is usual there: see riprap.Latency. The
+	// Policy's AttemptTimeout is the ceiling. If the Policy names a Latency, all requests use that one. Routes of one
+	// service that take different times need names of their own in Destination: a rare slow one behind a frequent fast one
+	// would be cut off each time.
+	Adaptive bool
+
+	// Internal reports whether a request goes to a service of your own, that is told how much time is left, the
+	// correlation id and whether it serves a retry, in the headers of package deadline. With less time left than is
+	// useful no such request is sent. Nil means that none does.
+	Internal func(*http.Request) bool
+
 	// MaxReplay is the largest body without GetBody, in bytes, that is read into memory first so that it can be sent
 	// again. Larger ones, and those of unknown length, are sent once. Zero means 64 KiB, negative means none.
 	MaxReplay int64
@@ -96,8 +107,8 @@ type Transport struct {
 type policyKey struct{}
 
 // WithPolicy returns a context for a request that has a Policy of its own: it takes the place of the Transport's, Trace
-// included. Its zero fields mean what they mean in a Transport; without a Budget it keeps to the one that the
-// destination's other requests use. To change one field, copy the Transport's Policy first. A nil p changes nothing.
+// included. Its zero fields mean what they mean in a Transport; without a Budget and a Latency it keeps to those that
+// the destination's other requests use. To change one field, copy the Transport's Policy first. A nil p changes nothing.
 func WithPolicy(ctx context.Context, p *riprap.Policy) context.Context {
 	return context.WithValue(ctx, policyKey{}, p)
 }
@@ -154,24 +165,28 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	c.destination = t.destination(req)
 	c.policy = &c.destination.policy
 	if own, ok := ctx.Value(policyKey{}).(*riprap.Policy); ok && own != nil {
-		c.policy = complete(own, c.destination.policy.Budget)
+		c.policy = complete(own, c.destination.policy.Budget, c.destination.policy.Latency)
 	}
 	c.op.Policy = c.policy
+	c.internal = t.Internal != nil && t.Internal(req)
 	resp, err := c.run(ctx, req)
 	returned = true
 	return resp, err
 }
 
 // complete returns a copy of a policy, nil for the zero one, with the figures of a transport in place of zeros.
-func complete(policy *riprap.Policy, budget *riprap.Budget) *riprap.Policy {
+func complete(policy *riprap.Policy, budget *riprap.Budget, latency *riprap.Latency) *riprap.Policy {
 	var p riprap.Policy
 	if policy != nil {
 		p = *policy
 	}
 	p.Timeout = cmp.Or(p.Timeout, defaultTimeout)
 	p.AttemptTimeout = cmp.Or(p.AttemptTimeout, defaultAttemptTimeout)
-	p.MinAttempt = cmp.Or(p.MinAttempt, defaultMinAttempt)
 	p.Budget = cmp.Or(p.Budget, budget)
+	p.Latency = cmp.Or(p.Latency, latency)
+	if p.Latency == nil {
+		p.MinAttempt = cmp.Or(p.MinAttempt, defaultMinAttempt)
+	}
 	return &p
 }
 
