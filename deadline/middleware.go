@@ -83,7 +83,7 @@ func (m Middleware) Handler(next http.Handler) http.Handler {
 		r.Header = header
 		next.ServeHTTP(a.writer(), r)
 		if !a.begun && a.late() {
-			refuse(w, fmt.Sprintf("The request was not answered within the %v that it had.", left))
+			refuse(a, fmt.Sprintf("The request was not answered within the %v that it had.", left))
 		}
 	})
 }
