@@ -10,7 +10,7 @@ import (
 )
 
 // Margin returns how much of the time left a caller keeps for the way there and back: 2 %, at least 5ms, at most 100ms.
-// It is more than is left of less than 5ms, since a call could not be answered within that.
+// Of less than 5ms nothing remains.
 func Margin(left time.Duration) time.Duration {
 	return min(max(left/50, 5*time.Millisecond), 100*time.Millisecond)
 }

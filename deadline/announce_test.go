@@ -92,6 +92,16 @@ func TestAnnounceWritesNoTimeIfTheCallerWaitsForever(t *testing.T) {
 	}
 }
 
+func TestAnnounceTrustsNoClockThatWasNeverSet(t *testing.T) {
+	for _, clock := range []time.Time{{}, time.UnixMilli(-980)} {
+		h := http.Header{}
+		deadline.Announce(t.Context(), h, clock, time.Second, 1)
+		if h.Get(deadline.TimeoutHeader) != "980" || h[deadline.DeadlineHeader] != nil {
+			t.Errorf("at %v Announce wrote %q, want a timeout of 980 and no deadline", clock, h)
+		}
+	}
+}
+
 func TestAnnounceNumbersRetries(t *testing.T) {
 	for _, test := range []struct {
 		cameWith string

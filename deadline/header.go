@@ -51,11 +51,9 @@ func allowed(h http.Header, now time.Time, limit time.Duration) time.Duration {
 	return min(left, limit)
 }
 
-// near reports whether d, the time left by the caller's clock, differs from what the caller told by no more than a
+// near reports whether d, the time left by the caller's clock, is less than what the caller told by no more than a
 // request may have spent on its way. A larger difference is one between the clocks.
-func near(d, told time.Duration) bool {
-	return d <= told && d >= told-told/2 && told-d <= time.Second
-}
+func near(d, told time.Duration) bool { return d >= told-min(told/2, time.Second) }
 
 // milliseconds reads a whole number of milliseconds above zero.
 func milliseconds(s string) (time.Duration, bool) { return units(s, 18, time.Millisecond) }

@@ -106,7 +106,7 @@ func TestAPointInTimeOnlyTakesAwayALittle(t *testing.T) {
 		{"the end of time", []string{TimeoutHeader, "500", DeadlineHeader, "9223372036854775807"}, 500 * time.Millisecond},
 		{"zero", []string{TimeoutHeader, "500", DeadlineHeader, "0"}, 500 * time.Millisecond},
 		{"below zero", []string{TimeoutHeader, "500", DeadlineHeader, "-1"}, 500 * time.Millisecond},
-		{"repeated", []string{TimeoutHeader, "500", DeadlineHeader, at(490 * time.Millisecond), DeadlineHeader, at(400 * time.Millisecond), DeadlineHeader, at(201 * time.Millisecond)}, 400 * time.Millisecond},
+		{"repeated", []string{TimeoutHeader, "500", DeadlineHeader, at(400 * time.Millisecond), DeadlineHeader, at(490 * time.Millisecond), DeadlineHeader, at(201 * time.Millisecond)}, 400 * time.Millisecond},
 		{"of a time beyond the limit", []string{TimeoutHeader, "40000", DeadlineHeader, at(39500 * time.Millisecond)}, limit},
 	} {
 		if got := allowed(fields(test.header...), arrival, limit); got != test.want {

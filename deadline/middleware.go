@@ -18,9 +18,9 @@ const (
 // zero Middleware is ready to use.
 //
 // The handler's context ends when the time is over, which counts from the moment the Middleware is called. A request
-// that has too little left is answered 504 (Gateway Timeout) and the handler is not called; a handler that has written
-// nothing by the time it returns too late is answered for in the same way, since net/http would send an empty 200. That
-// answer carries [ExceededHeader], X-Should-Retry: false, and a body of application/problem+json (RFC 9457). A handler
+// that has too little left is answered 504 (Gateway Timeout) and the handler is not called. The same answer is given for
+// a handler that returns after the deadline and has written nothing, where net/http would send an empty 200. That answer
+// carries [ExceededHeader], X-Should-Retry: false, and a body of application/problem+json (RFC 9457). A handler
 // that writes a 5xx or a 429 of its own after the deadline gets X-Should-Retry: false added, unless it set that field.
 // What else a handler answers late is sent as it is, and a panic passes through.
 //
@@ -39,7 +39,8 @@ type Middleware struct {
 
 	// Trusted says whose header fields are believed: those about time, the attempt's number and the correlation id. Who
 	// is not trusted cannot shorten a deadline, switch the retries of others off or name a request, and the handler
-	// does not see these fields, so that a proxy does not pass them on. Nil trusts everybody.
+	// does not see these fields, so that a proxy does not pass them on. Those of a trusted caller stay as they came, until
+	// [Announce] replaces them in what is sent on. Nil trusts everybody.
 	Trusted func(*http.Request) bool
 }
 

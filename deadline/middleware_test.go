@@ -144,6 +144,7 @@ func TestAHandlerThatReturnsLateWithoutAWordIsAnsweredFor(t *testing.T) {
 func TestWhatAHandlerAnswersLateIsSent(t *testing.T) {
 	for name, answer := range map[string]func(http.ResponseWriter){
 		"a status":     func(w http.ResponseWriter) { w.WriteHeader(http.StatusAccepted) },
+		"an upgrade":   func(w http.ResponseWriter) { w.WriteHeader(http.StatusSwitchingProtocols) },
 		"bytes":        func(w http.ResponseWriter) { w.Write([]byte("late")) },
 		"a string":     func(w http.ResponseWriter) { io.WriteString(w, "late") },
 		"nothing":      func(w http.ResponseWriter) { w.Write(nil) },
@@ -156,7 +157,7 @@ func TestWhatAHandlerAnswersLateIsSent(t *testing.T) {
 					<-r.Context().Done()
 					answer(w)
 				})
-				if w.Code/100 != 2 || retryVerdict(w) != "-" || w.Header().Get("X-Deadline-Exceeded") != "" {
+				if w.Code >= 300 || retryVerdict(w) != "-" || w.Header().Get("X-Deadline-Exceeded") != "" {
 					t.Errorf("answer %d with %q, want the handler's own", w.Code, w.Header())
 				}
 			})
@@ -203,21 +204,35 @@ func TestADeadlineFromOutsideHolds(t *testing.T) {
 		}{
 			{time.Second, time.Second},
 			{time.Minute, 30 * time.Second},
-			{9 * time.Millisecond, 0},
+			{time.Nanosecond, time.Nanosecond},
+			{0, 0},
 			{-time.Second, 0},
 		} {
 			ctx, cancel := context.WithTimeout(t.Context(), test.outer)
 			var left time.Duration
 			w := httptest.NewRecorder()
-			deadline.Middleware{}.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			deadline.Middleware{Least: -1}.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 				left = deadline.Left(r.Context())
 			})).ServeHTTP(w, httptest.NewRequest("GET", "/", nil).WithContext(ctx))
 			cancel()
 			if left != test.want || (w.Code == http.StatusGatewayTimeout) != (test.want == 0) {
 				t.Errorf("within %v: status %d, %v left; want %v", test.outer, w.Code, left, test.want)
 			}
+			if test.want == 0 {
+				checkExceeded(t, w, "The request has 0s left. With less than 1ns it is not begun.")
+			}
 		}
 	})
+}
+
+func TestTheContextEndsWithTheHandler(t *testing.T) {
+	for _, limit := range []time.Duration{time.Hour, time.Second} {
+		var ctx context.Context
+		serve(deadline.Middleware{Limit: limit}, func(_ http.ResponseWriter, r *http.Request) { ctx = r.Context() })
+		if ctx.Err() != context.Canceled {
+			t.Errorf("limit %v: after the handler its context has error %v, want canceled", limit, ctx.Err())
+		}
+	}
 }
 
 func TestMiddlewaresNest(t *testing.T) {

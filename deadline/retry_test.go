@@ -73,6 +73,7 @@ func TestGivingUpAfterTheHeaderIsTooLate(t *testing.T) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		deadline.GiveUp(r.Context())
 		w.Write([]byte("more"))
+		w.WriteHeader(http.StatusServiceUnavailable) // a mistake, but none of ours
 	})
 	if _, ok := w.Header()["X-Should-Retry"]; ok {
 		t.Errorf("header %q was changed after it was sent", w.Header())

@@ -174,6 +174,16 @@ func TestASourceThatFailsBeforeItsFirstByteBeginsNoAnswer(t *testing.T) {
 	}
 }
 
+func TestASourceIsNotReadBeyondItsEnd(t *testing.T) {
+	ends := 0
+	src := readerFunc(func([]byte) (int, error) { ends++; return 0, io.EOF })
+	through(t, &copier{plainWriter: plainWriter{httptest.NewRecorder()}}, func(w http.ResponseWriter, _ *http.Request) {
+		if n, err := w.(io.ReaderFrom).ReadFrom(src); n != 0 || err != nil || ends != 1 {
+			t.Errorf("ReadFrom() = %d, %v after %d ends, want 0 after one", n, err, ends)
+		}
+	})
+}
+
 type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
