@@ -74,18 +74,14 @@ func (k *checker) latency(e *edge) {
 }
 
 // accordingly says whether more has to change if an attempt gets a higher bound.
-func (k *checker) accordingly(e *edge, attempt time.Duration) string {
-	higher := *e.Call
-	if higher.Policy.AttemptTimeout > 0 {
-		higher.Policy.AttemptTimeout = attempt
+func (k *checker) accordingly(e *edge, to time.Duration) string {
+	higher, total := *e.Call, forever
+	if attemptField(e.Call) == "policy.timeout" {
+		higher.Policy.Timeout = to
+	} else {
+		higher.Policy.AttemptTimeout, total = to, e.timeout()
 	}
-	if n := e.attempts(); e.timeout() != forever && (attempt >= e.timeout() || plus(higher.begins(n, 0), attempt) > e.timeout()) {
-		higher.Policy.Timeout = max(attempt, higher.Policy.Timeout)
-		if attemptField(e.Call) != "policy.timeout" {
-			return ", and the total and what is above accordingly"
-		}
-	}
-	if higher.total() >= k.nodes[e.from].window.tight.Duration {
+	if n := e.attempts(); n < math.MaxInt && plus(higher.begins(n, 0), to) > total || higher.total() >= k.nodes[e.from].window.tight.Duration {
 		return ", and what is above accordingly"
 	}
 	return ""
