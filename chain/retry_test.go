@@ -13,17 +13,6 @@ var breachesOfRetries = []breach{
 		breaks: func(_ *chain.Chain, first *chain.Call) { first.Policy.Backoff.Jitter = riprap.None },
 		near:   func(_ *chain.Chain, first *chain.Call) { first.Policy.Backoff.Jitter = riprap.Equal },
 		want: chain.Finding{
-			Rule: "bound-near-p99", Service: "shop", To: "stock", Call: 0, Field: "policy.attemptTimeout",
-			Text:    "An attempt of shop at stock may take 1.5s, which is less than twice its p99 of 800ms.",
-			Fix:     "Raise policy.attemptTimeout of shop → stock from 1.5s to 2.4s, three times the p99, and what is above accordingly.",
-			Figures: []chain.Figure{{"policy.attemptTimeout", "1.5s"}, {"p99", "800ms"}},
-		},
-	},
-	{
-		name:   "none",
-		breaks: func(_ *chain.Chain, first *chain.Call) { first.Policy.Budget = nil },
-		near:   func(_ *chain.Chain, first *chain.Call) { first.Policy.Budget = &riprap.Budget{} },
-		want: chain.Finding{
 			Rule: "no-jitter", Service: "shop", To: "stock", Call: 0, Field: "policy.backoff.jitter",
 			Text:    "The waits of shop before it tries stock again are not random.",
 			Fix:     "Change policy.backoff.jitter of shop → stock from none to full.",
@@ -31,9 +20,9 @@ var breachesOfRetries = []breach{
 		},
 	},
 	{
-		name:   "an unlimited one",
-		breaks: func(_ *chain.Chain, first *chain.Call) { first.Policy.Budget = &riprap.Budget{Ratio: math.Inf(1)} },
-		near:   func(_ *chain.Chain, first *chain.Call) { first.Policy.Budget.Parent = &riprap.Budget{} },
+		name:   "none",
+		breaks: func(_ *chain.Chain, first *chain.Call) { first.Policy.Budget = nil },
+		near:   func(_ *chain.Chain, first *chain.Call) { first.Policy.Budget = &riprap.Budget{} },
 		want: chain.Finding{
 			Rule: "no-budget", Service: "shop", To: "stock", Call: 0, Field: "policy.budget",
 			Text:    "shop makes up to 3 attempts at stock for a call, and no budget limits how many of all calls do so.",
@@ -42,9 +31,9 @@ var breachesOfRetries = []breach{
 		},
 	},
 	{
-		name:   "a write",
-		breaks: func(_ *chain.Chain, first *chain.Call) { first.Idempotent = false },
-		near:   func(_ *chain.Chain, first *chain.Call) { first.Keyed = true },
+		name:   "an unlimited one",
+		breaks: func(_ *chain.Chain, first *chain.Call) { first.Policy.Budget = &riprap.Budget{Ratio: math.Inf(1)} },
+		near:   func(_ *chain.Chain, first *chain.Call) { first.Policy.Budget.Parent = &riprap.Budget{} },
 		want: chain.Finding{
 			Rule: "no-budget", Service: "shop", To: "stock", Call: 0, Field: "policy.budget",
 			Text:    "shop makes up to 3 attempts at stock for a call, and its budget, which is unlimited, does not limit how many of all calls do so.",
@@ -53,10 +42,9 @@ var breachesOfRetries = []breach{
 		},
 	},
 	{
-		name:   "three layers",
-		chain:  func() *chain.Chain { return row(2, 2, 3) },
-		breaks: func(c *chain.Chain, _ *chain.Call) { c.MaxCalls = 11 },
-		near:   func(c *chain.Chain, _ *chain.Call) { c.MaxCalls = 12 },
+		name:   "a write",
+		breaks: func(_ *chain.Chain, first *chain.Call) { first.Idempotent = false },
+		near:   func(_ *chain.Chain, first *chain.Call) { first.Keyed = true },
 		want: chain.Finding{
 			Rule: "retry-not-safe", Service: "shop", To: "stock", Call: 0, Field: "idempotent",
 			Text:    "shop tries stock again, though the call is neither idempotent nor carries a key.",
@@ -65,9 +53,9 @@ var breachesOfRetries = []breach{
 		},
 	},
 	{
-		name:   "more than ten if nothing is said",
+		name:   "three layers",
 		chain:  func() *chain.Chain { return row(2, 2, 3) },
-		breaks: func(c *chain.Chain, _ *chain.Call) { c.MaxCalls = 0 },
+		breaks: func(c *chain.Chain, _ *chain.Call) { c.MaxCalls = 11 },
 		near:   func(c *chain.Chain, _ *chain.Call) { c.MaxCalls = 12 },
 		want: chain.Finding{
 			Rule: "retries-multiply", Service: "c", To: "d", Call: 0, Field: "policy.maxAttempts",
@@ -77,9 +65,10 @@ var breachesOfRetries = []breach{
 		},
 	},
 	{
-		name:   "one layer",
-		breaks: func(c *chain.Chain, _ *chain.Call) { c.MaxCalls = 2 },
-		near:   func(c *chain.Chain, _ *chain.Call) { c.MaxCalls = 3 },
+		name:   "more than ten if nothing is said",
+		chain:  func() *chain.Chain { return row(2, 2, 3) },
+		breaks: func(c *chain.Chain, _ *chain.Call) { c.MaxCalls = 0 },
+		near:   func(c *chain.Chain, _ *chain.Call) { c.MaxCalls = 12 },
 		want: chain.Finding{
 			Rule: "retries-multiply", Service: "c", To: "d", Call: 0, Field: "policy.maxAttempts",
 			Text:    "While d is down, one call at a becomes 2 × 2 × 3 = 12 there, and at most 10 are allowed.",
@@ -88,14 +77,25 @@ var breachesOfRetries = []breach{
 		},
 	},
 	{
-		name:   "without end",
-		breaks: func(_ *chain.Chain, first *chain.Call) { first.Policy.MaxAttempts = -1 },
-		near:   func(c *chain.Chain, _ *chain.Call) { c.MaxCalls = -1 },
+		name:   "one layer",
+		breaks: func(c *chain.Chain, _ *chain.Call) { c.MaxCalls = 2 },
+		near:   func(c *chain.Chain, _ *chain.Call) { c.MaxCalls = 3 },
 		want: chain.Finding{
 			Rule: "retries-multiply", Service: "shop", To: "stock", Call: 0, Field: "policy.maxAttempts",
 			Text:    "While stock is down, one call at shop becomes 3 there, and at most 2 are allowed.",
 			Fix:     "Lower policy.maxAttempts of shop → stock from 3 to 2.",
 			Figures: []chain.Figure{{"shop → stock: policy.maxAttempts", "3"}, {"calls", "3"}, {"maxCalls", "2"}},
+		},
+	},
+	{
+		name:   "without end",
+		breaks: func(_ *chain.Chain, first *chain.Call) { first.Policy.MaxAttempts = -1 },
+		near:   func(c *chain.Chain, _ *chain.Call) { c.MaxCalls = -1 },
+		want: chain.Finding{
+			Rule: "retries-multiply", Service: "shop", To: "stock", Call: 0, Field: "policy.maxAttempts",
+			Text:    "While stock is down, one call at shop becomes more than can be counted there, and at most 10 are allowed.",
+			Fix:     "Lower policy.maxAttempts of shop → stock from none to 10.",
+			Figures: []chain.Figure{{"shop → stock: policy.maxAttempts", "none"}, {"calls", "none"}, {"maxCalls", "10"}},
 		},
 	},
 }

@@ -196,6 +196,17 @@ var breachesOfTimes = []breach{
 		},
 	},
 	{
+		name:   "more has to change",
+		breaks: func(_ *chain.Chain, first *chain.Call) { first.P99, first.Policy.AttemptTimeout = 800*ms, 1500*ms },
+		near:   func(_ *chain.Chain, first *chain.Call) { first.P99 = 750 * ms },
+		want: chain.Finding{
+			Rule: "bound-near-p99", Service: "shop", To: "stock", Call: 0, Field: "policy.attemptTimeout",
+			Text:    "An attempt of shop at stock may take 1.5s, which is less than twice its p99 of 800ms.",
+			Fix:     "Raise policy.attemptTimeout of shop → stock from 1.5s to 2.4s, three times the p99, and what is above accordingly.",
+			Figures: []chain.Figure{{"policy.attemptTimeout", "1.5s"}, {"p99", "800ms"}},
+		},
+	},
+	{
 		name:   "more than ten times",
 		breaks: func(_ *chain.Chain, first *chain.Call) { first.P99, first.Policy.AttemptTimeout = 110*ms, 1101*ms },
 		near:   func(_ *chain.Chain, first *chain.Call) { first.Policy.AttemptTimeout = 1100 * ms },
@@ -204,17 +215,6 @@ var breachesOfTimes = []breach{
 			Text:    "An attempt of shop at stock may take 1.101s, which is more than ten times its p99 of 110ms.",
 			Fix:     "Lower policy.attemptTimeout of shop → stock from 1.101s to 1s.",
 			Figures: []chain.Figure{{"policy.attemptTimeout", "1.101s"}, {"p99", "110ms"}},
-		},
-	},
-	{
-		name:   "more has to change",
-		breaks: func(_ *chain.Chain, first *chain.Call) { first.P99, first.Policy.AttemptTimeout = 800*ms, 1500*ms },
-		near:   func(_ *chain.Chain, first *chain.Call) { first.P99 = 750 * ms },
-		want: chain.Finding{
-			Rule: "retention-shorter-than-retries", Service: "c", Call: -1, Field: "retention",
-			Text:    "c forgets an answer after 59m59.999999999s, but a may send its key again for 1h.",
-			Fix:     "Raise retention of c from 59m59.999999999s to at least 1h; 24h leave room for a person who tries again.",
-			Figures: []chain.Figure{{"retention", "59m59.999999999s"}, {"a → b: policy.timeout", "1h"}},
 		},
 	},
 }
