@@ -10,11 +10,12 @@ type Hop struct {
 	Service string // the service called; it may be unknown to the chain
 
 	// Left is the time for the request here in the worst case: on the way, each attempt but the last took all of its
-	// bound and each wait was as long as the backoff may make it. It is math.MaxInt64 if nothing bounds it.
+	// bound and each wait was as long as the backoff may make it. It is math.MaxInt64 if nothing bounds it. A caller to
+	// which several ways lead begins with the least that one of them leaves it.
 	Left time.Duration
 
-	// Calls is how many calls arrive here for one at the top if all fail, at most math.MaxInt. Of several ways here Left
-	// is the least and Calls the most.
+	// Calls is how many calls arrive here for one at the top if all fail, at most math.MaxInt. Of several ways it is
+	// that with the most.
 	Calls int
 
 	// Again says that what the service calls is not repeated below this hop: it stands above already, or the call

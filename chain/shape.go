@@ -20,12 +20,16 @@ func (k *checker) shape() {
 		}
 		k.atCall(e, cycle, "to", text, fix, Figure{"cycle", way})
 	}
+	named := map[string]int{}
 	for i, s := range k.Services {
+		named[s.Name]++
 		n := k.nodes[i]
 		switch {
 		case n.duplicate:
-			k.atService(i, duplicateService, "", fmt.Sprintf("There is a service %q before this one.", s.Name),
-				"Give one of the two another name, or join what they call.", Figure{"name", s.Name})
+			if named[s.Name] == 2 {
+				k.atService(i, duplicateService, "", fmt.Sprintf("A service before this one has the name %q too.", s.Name),
+					"Give one of them another name, or join what they call.", Figure{"name", s.Name})
+			}
 		// With a name that leads nowhere it may well be this service that is meant.
 		case len(k.Services) > 1 && len(n.in) == 0 && len(n.out) == 0 && !misnamed:
 			k.atService(i, unreachable, "", fmt.Sprintf("Nobody calls %s, and it calls nobody.", s.Name),

@@ -50,8 +50,8 @@ var breachesOfShape = []breach{
 		},
 		want: chain.Finding{
 			Rule: "duplicate-service", Service: "stock", Call: -1,
-			Text:    "There is a service \"stock\" before this one.",
-			Fix:     "Give one of the two another name, or join what they call.",
+			Text:    "A service before this one has the name \"stock\" too.",
+			Fix:     "Give one of them another name, or join what they call.",
 			Figures: []chain.Figure{{"name", "stock"}},
 		},
 	},
