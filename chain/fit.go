@@ -54,7 +54,8 @@ func (k *checker) fit(e *edge) {
 	k.atCall(e, attemptsDoNotFit, "policy.maxAttempts", text, fix, figures...)
 }
 
-// shorter returns a bound with which all attempts fit, zero if the service called needs more than that for one.
+// shorter returns a bound with which all attempts fit, zero if the service called needs more than that for one, or if it would
+// be less than half of what somebody has thought right.
 func (k *checker) shorter(e *edge) time.Duration {
 	n := e.attempts()
 	needs := max(scale(max(e.P99, 0), nearest), e.Policy.MinAttempt)
@@ -62,7 +63,8 @@ func (k *checker) shorter(e *edge) time.Duration {
 		needs = max(needs, k.below(e.to)+1)
 	}
 	each := round((e.timeout() - min(e.waiting(n-1, 0), e.timeout())) / time.Duration(n))
-	if each <= 0 || each < needs {
+	right := min(limit(e.Policy.AttemptTimeout), e.timeout()/time.Duration(n))
+	if each <= 0 || each < needs || each < right/2 {
 		return 0
 	}
 	return each

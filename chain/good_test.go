@@ -155,7 +155,7 @@ func TestTwoTimeoutsExchangedAreOneFinding(t *testing.T) {
 							}
 						}
 						if kind.name == "limits" && c.Services[3].Limit == 0 {
-							t.Skip("the services have no limits")
+							return // there is nothing to exchange
 						}
 						mustHaveOne(t, c, "callee-outlives-caller")
 					})

@@ -36,7 +36,7 @@ var rules = []Rule{
 	{unreachable, "A service that calls nobody and that nobody calls is a leftover, or the name in a call is not its name."},
 	{noTimeout, "A call that nothing ends holds its caller's goroutine, connection and request for as long as the service called hangs."},
 	{calleeOutlives, "Work that goes on after the caller has given up is done for nobody, and a caller that tries again has it done twice at once."},
-	{attemptsDoNotFit, "If each attempt takes all of its bound, the total is over before the last attempt begins, so that it is made only when it is needed least."},
+	{attemptsDoNotFit, "While the service hangs each attempt takes all of its bound, and the call is over before the last one has had its time."},
 	{maxWaitBeyond, "A wait that is as long as the whole call is never waited for, so the limit on it decides nothing."},
 	{capBeyondTotal, "A wait that is as long as the whole call is never waited for, so the cap on the backoff caps nothing."},
 	{capNeverReached, "The attempts are over before the backoff has grown to its cap, so the waits are shorter than the cap makes believe."},

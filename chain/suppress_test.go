@@ -1,0 +1,137 @@
+package chain_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/riprap-go/riprap"
+	"github.com/riprap-go/riprap/chain"
+)
+
+// found returns the findings as rules and places.
+func found(c *chain.Chain) (found []string) {
+	for _, f := range chain.Check(c) {
+		place := f.Service
+		if f.To != "" {
+			place += "→" + f.To
+		}
+		found = append(found, f.Rule+" "+place)
+	}
+	return found
+}
+
+func TestConsequencesAreNotReported(t *testing.T) {
+	second := time.Second
+	tests := []struct {
+		name   string
+		change func(*chain.Chain) // of the chain that is in order
+		want   []string
+	}{
+		{"the name that a call misses may be that of the service that nobody calls", func(c *chain.Chain) {
+			call(c, 2).To = "databse"
+		}, []string{"unknown-service payments→databse"}},
+		{"what is below a call without a timeout has the time of its caller", func(c *chain.Chain) {
+			call(c, 0).Policy.Timeout = 0
+			call(c, 2).Policy.Timeout = 4 * second
+		}, []string{"no-timeout gateway→orders", "callee-outlives-caller payments→database"}},
+		{"a call without a timeout does not outlive anybody, and its caps are beyond nothing", func(c *chain.Chain) {
+			p := &call(c, 2).Policy
+			p.Timeout, p.AttemptTimeout, p.MaxWait, p.Backoff.Max = 0, 0, time.Hour, time.Hour
+		}, []string{"no-timeout payments→database"}},
+		{"a timeout that is to change says nothing about latency, attempts, waits and keys", func(c *chain.Chain) {
+			call(c, 1).P99 = 30 * ms
+			call(c, 2).P99 = 500 * ms
+			p := &call(c, 2).Policy
+			p.Timeout, p.MaxAttempts, p.MaxWait, p.Backoff.Max = 4*second, 4, time.Hour, time.Hour
+			p.AttemptTimeout = 990 * ms
+			call(c, 2).Keyed, c.Services[3].Retention, c.Services[3].Lease = true, second, 500*ms
+		}, []string{"callee-outlives-caller payments→database"}},
+		{"attempts of which only one fits are no retries", func(c *chain.Chain) {
+			call(c, 0).Policy = riprap.Policy{Timeout: 7 * second, MaxWait: time.Hour, Backoff: riprap.Backoff{Jitter: riprap.None}}
+		}, []string{"attempts-do-not-fit gateway→orders"}},
+		{"attempts of which two fit are retries", func(c *chain.Chain) {
+			p := &call(c, 2).Policy
+			p.MaxAttempts, p.Budget, p.Backoff = 4, nil, riprap.Backoff{Base: 100 * ms, Jitter: riprap.None}
+			call(c, 2).Idempotent = false
+		}, []string{
+			"attempts-do-not-fit payments→database", "no-jitter payments→database",
+			"no-budget payments→database", "retry-not-safe payments→database",
+		}},
+		{"too many attempts for the time are not too many for the chain as well", func(c *chain.Chain) {
+			call(c, 2).Policy.MaxAttempts = 12
+		}, []string{"attempts-do-not-fit payments→database"}},
+		{"calls of one service that outlive it are mended one by one", func(c *chain.Chain) {
+			c.Services[1].Calls = append(c.Services[1].Calls, chain.Call{To: "database", Policy: once(8 * second)})
+			call(c, 1).Policy.Timeout = 9 * second
+		}, []string{"callee-outlives-caller orders→payments", "callee-outlives-caller orders→database"}},
+		{"a second fault further down is one of its own", func(c *chain.Chain) {
+			call(c, 0).Policy.Timeout = 11 * second
+			call(c, 2).Policy.Timeout = 4 * second
+		}, []string{"callee-outlives-caller gateway→orders", "callee-outlives-caller payments→database"}},
+		{"what is in order by one way and not by another is reported", func(c *chain.Chain) {
+			c.Services[0].Calls = append(c.Services[0].Calls, chain.Call{To: "payments", Policy: once(2 * second)})
+		}, []string{"callee-outlives-caller payments→database"}},
+		{"a limit is for the most patient caller", func(c *chain.Chain) {
+			c.Services[2].Limit = 4 * second
+			c.Services[0].Calls = append(c.Services[0].Calls, chain.Call{To: "payments", Policy: once(3 * second)})
+		}, nil},
+		{"a cycle is not followed", func(c *chain.Chain) {
+			c.Services[3].Calls = []chain.Call{{To: "orders", Policy: once(500 * ms)}, {To: "orders", Policy: once(400 * ms)}}
+		}, []string{"cycle database→orders"}},
+		{"a key that is not handed down does not come again for longer", func(c *chain.Chain) {
+			p := &call(c, 0).Policy
+			p.MaxAttempts, p.AttemptTimeout, p.Budget = 2, 4500*ms, &riprap.Budget{}
+			call(c, 0).Keyed, call(c, 2).Keyed, c.Services[3].Retention = true, true, 2*second
+			c.Services[0].Limit, p.Timeout = 20*second, 10*second
+		}, nil},
+		{"findings come in the order of services and calls", func(c *chain.Chain) {
+			call(c, 2).Policy.Backoff.Jitter = riprap.None
+			c.Services[3].Lease = ms
+			call(c, 0).P99 = 100 * ms
+		}, []string{"bound-far-above-p99 gateway→orders", "no-jitter payments→database", "lease-shorter-than-limit database"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			c := inOrder()
+			test.change(c)
+			if got := found(c); !slices.Equal(got, test.want) {
+				t.Errorf("Check finds\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(test.want, "\n\t"))
+			}
+		})
+	}
+}
+
+func TestOnlyFiguresThatAreWrittenAreBlamed(t *testing.T) {
+	c, first := pair()
+	first.Policy.MaxWait, first.Policy.Backoff = 0, riprap.Backoff{} // a minute, and up to ten seconds
+	if got := found(c); got != nil {
+		t.Errorf("Check of a policy with the default waits finds %q, want nothing", got)
+	}
+	first.Policy.MaxWait, first.Policy.Backoff.Max = time.Minute, 10*time.Second
+	if got, want := found(c), []string{"max-wait-beyond-deadline shop→stock", "cap-beyond-total shop→stock"}; !slices.Equal(got, want) {
+		t.Errorf("Check of a policy with the same waits in writing finds %q, want %q", got, want)
+	}
+}
+
+func TestACallThatIsMadeOnceNeedsNothingForRetries(t *testing.T) {
+	c, first := pair()
+	first.Idempotent = false
+	first.Policy = riprap.Policy{
+		MaxAttempts: 1, Timeout: 5 * time.Second, MaxWait: time.Hour,
+		Backoff: riprap.Backoff{Base: time.Hour, Max: time.Hour, Jitter: riprap.None},
+	}
+	if got := found(c); got != nil {
+		t.Errorf("Check finds %q, want nothing", got)
+	}
+}
+
+func TestCheckOfNothingFindsNothing(t *testing.T) {
+	if got := chain.Check(&chain.Chain{}); got != nil {
+		t.Errorf("Check of an empty chain = %v, want nil", got)
+	}
+	if got := found(&chain.Chain{Services: []chain.Service{{Name: "alone"}}}); got != nil {
+		t.Errorf("Check of a single service finds %q, want nothing", got)
+	}
+}
