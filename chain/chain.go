@@ -17,7 +17,7 @@ import (
 
 // A Chain is a set of services and their calls to each other. The order of the services is that of the findings.
 type Chain struct {
-	Services []Service
+	Services []Service // each with a name of its own
 
 	// MaxCalls is how many calls at the last service of a path one call at its first may become, when all of them fail:
 	// the product of the attempts along the path. Zero means ten, negative means no limit.
@@ -26,7 +26,7 @@ type Chain struct {
 
 // A Service answers requests and may call others to do so.
 type Service struct {
-	Name string
+	Name string // by which calls find it
 
 	// Limit is the longest that the service works on a request, by a timeout of its own. Zero means that it has none:
 	// then it works for as long as its caller waits.
@@ -37,7 +37,7 @@ type Service struct {
 	// figure is not known.
 	Lease, Retention time.Duration
 
-	Calls []Call
+	Calls []Call // in any order; two may lead to one service
 }
 
 // A Call is how one service calls another.

@@ -90,3 +90,12 @@ func TestServicesThatOnlyCallEachOtherAreDrawn(t *testing.T) {
 		t.Errorf("Hops = %v, want %v", names, want)
 	}
 }
+
+func TestAServiceThatCallsNobodyIsDrawnAsOftenAsItIsCalled(t *testing.T) {
+	c := inOrder()
+	c.Services[0].Calls = append(c.Services[0].Calls, chain.Call{To: "database", Policy: once(time.Second)})
+	hops := c.Hops()
+	if got, want := hops[len(hops)-1], (chain.Hop{Depth: 1, From: "gateway", Call: 1, Service: "database", Left: time.Second, Calls: 1}); got != want {
+		t.Errorf("the last hop = %+v, want %+v", got, want)
+	}
+}

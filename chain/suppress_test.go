@@ -73,6 +73,40 @@ func TestConsequencesAreNotReported(t *testing.T) {
 		{"what is in order by one way and not by another is reported", func(c *chain.Chain) {
 			c.Services[0].Calls = append(c.Services[0].Calls, chain.Call{To: "payments", Policy: once(2 * second)})
 		}, []string{"callee-outlives-caller payments→database"}},
+		{"below what is in order by one way, faults are reported", func(c *chain.Chain) {
+			c.Services[0].Calls = append(c.Services[0].Calls, chain.Call{To: "payments", Policy: once(2 * second)})
+			call(c, 2).Policy.Timeout = 3 * second
+			call(c, 2).Policy.AttemptTimeout = 1400 * ms
+			c.Services[3].Calls = []chain.Call{{To: "disk", Policy: once(2500 * ms)}}
+			c.Services = append(c.Services, chain.Service{Name: "disk"})
+		}, []string{"callee-outlives-caller payments→database", "callee-outlives-caller database→disk"}},
+		{"below a fault by one way, what is wrong by another is reported", func(c *chain.Chain) {
+			call(c, 0).Policy.Timeout, call(c, 1).Policy.Timeout = 12*second, 11*second
+			c.Services[0].Calls = append(c.Services[0].Calls, chain.Call{To: "payments", Policy: once(1900 * ms)})
+		}, []string{"callee-outlives-caller gateway→orders", "callee-outlives-caller payments→database"}},
+		{"a limit that is to change says nothing about leases", func(c *chain.Chain) {
+			c.Services[2].Limit, c.Services[2].Lease = 5*second, 3*second
+		}, []string{"callee-outlives-caller payments"}},
+		{"a limit may be beyond the time of a caller that has no timeout", func(c *chain.Chain) {
+			call(c, 0).Policy.Timeout, c.Services[1].Limit = 0, 12*second
+		}, []string{"no-timeout gateway→orders", "callee-outlives-caller orders"}},
+		{"endless attempts have no caps beyond the time of their caller", func(c *chain.Chain) {
+			p := &call(c, 2).Policy
+			p.Timeout, p.MaxAttempts, p.MaxWait, p.Backoff.Max, c.MaxCalls, c.Services[2].Limit = 0, -1, time.Hour, time.Hour, -1, 3*second
+		}, []string{"no-timeout payments→database"}},
+		{"a bound that a lost packet needs is not far above the p99", func(c *chain.Chain) {
+			call(c, 2).P99 = 10 * ms
+		}, nil},
+		{"attempts that are to be shorter say nothing about latency", func(c *chain.Chain) {
+			call(c, 2).P99, call(c, 2).Policy.AttemptTimeout = 50*ms, 1500*ms
+		}, []string{"attempts-do-not-fit payments→database"}},
+		{"findings at one service come in the order of its calls", func(c *chain.Chain) {
+			call(c, 2).Policy.Backoff.Jitter = riprap.None
+			c.Services[2].Calls = append(c.Services[2].Calls, chain.Call{To: "database", Policy: once(4 * second)})
+		}, []string{"no-jitter payments→database", "callee-outlives-caller payments→database"}},
+		{"findings at one call come in the order of the rules", func(c *chain.Chain) {
+			call(c, 2).P99, call(c, 2).Policy.Budget = 500*ms, nil
+		}, []string{"bound-near-p99 payments→database", "no-budget payments→database"}},
 		{"a limit is for the most patient caller", func(c *chain.Chain) {
 			c.Services[2].Limit = 4 * second
 			c.Services[0].Calls = append(c.Services[0].Calls, chain.Call{To: "payments", Policy: once(3 * second)})
