@@ -84,6 +84,11 @@ func TestConsequencesAreNotReported(t *testing.T) {
 			call(c, 0).Policy.Timeout, call(c, 1).Policy.Timeout = 12*second, 11*second
 			c.Services[0].Calls = append(c.Services[0].Calls, chain.Call{To: "payments", Policy: once(1900 * ms)})
 		}, []string{"callee-outlives-caller gateway→orders", "callee-outlives-caller payments→database"}},
+		{"the same, and the fault comes first", func(c *chain.Chain) {
+			call(c, 0).Policy.Timeout, call(c, 1).Policy.Timeout = 12*second, 11*second
+			c.Services[0].Calls = append([]chain.Call{{To: "cart", Policy: once(6 * second)}}, c.Services[0].Calls...)
+			c.Services = append(c.Services, chain.Service{Name: "cart", Calls: []chain.Call{{To: "payments", Policy: once(1900 * ms)}}})
+		}, []string{"callee-outlives-caller gateway→orders", "callee-outlives-caller payments→database"}},
 		{"a limit that is to change says nothing about leases", func(c *chain.Chain) {
 			c.Services[2].Limit, c.Services[2].Lease = 5*second, 3*second
 		}, []string{"callee-outlives-caller payments"}},
@@ -113,6 +118,10 @@ func TestConsequencesAreNotReported(t *testing.T) {
 		}, nil},
 		{"a cycle is not followed", func(c *chain.Chain) {
 			c.Services[3].Calls = []chain.Call{{To: "orders", Policy: once(500 * ms)}, {To: "orders", Policy: once(400 * ms)}}
+		}, []string{"cycle database→orders"}},
+		{"the call that leads back is the last on the way from the top, wherever the top stands", func(c *chain.Chain) {
+			c.Services[3].Calls = []chain.Call{{To: "orders", Policy: once(500 * ms)}}
+			slices.Reverse(c.Services)
 		}, []string{"cycle database→orders"}},
 		{"a key that is not handed down does not come again for longer", func(c *chain.Chain) {
 			p := &call(c, 0).Policy
