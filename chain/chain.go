@@ -45,7 +45,8 @@ type Call struct {
 	To string // the service called
 
 	// Policy is what the caller does. Its zero fields mean what they mean to [riprap.Do]: no timeout, four attempts, no
-	// budget. Only figures count, not its functions.
+	// budget. Only figures count, not its functions. Where it has a Latency, AttemptTimeout is still what bounds an attempt
+	// in the worst case.
 	Policy riprap.Policy
 
 	// P99 is the latency that 99 of 100 calls keep to, as observed. Zero means that it is not known.

@@ -120,7 +120,7 @@ func disordered(c *chain.Chain) (found bool) {
 
 func TestSuppressionNeverHidesTheLastFinding(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
-	for range 20000 {
+	for range 5000 {
 		c := tame(random.IntN)
 		findings := chain.Check(c)
 		if got, want := has(findings, "callee-outlives-caller"), disordered(c); got != want {
@@ -147,7 +147,7 @@ func TestSuppressionNeverHidesTheLastFinding(t *testing.T) {
 func TestAttemptsFitIfTheEngineMakesThemAll(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	fit := map[bool]int{}
-	for range 20000 {
+	for range 5000 {
 		c := tame(random.IntN)
 		c.Services = c.Services[:1]
 		if len(c.Services[0].Calls) == 0 {

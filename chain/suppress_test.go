@@ -102,6 +102,9 @@ func TestConsequencesAreNotReported(t *testing.T) {
 		{"a bound that a lost packet needs is not far above the p99", func(c *chain.Chain) {
 			call(c, 2).P99 = 10 * ms
 		}, nil},
+		{"a bound that follows the latency is not far above it", func(c *chain.Chain) {
+			call(c, 0).P99, call(c, 0).Policy.Latency = 100*ms, &riprap.Latency{}
+		}, nil},
 		{"attempts that are to be shorter say nothing about latency", func(c *chain.Chain) {
 			call(c, 2).P99, call(c, 2).Policy.AttemptTimeout = 50*ms, 1500*ms
 		}, []string{"attempts-do-not-fit payments→database"}},

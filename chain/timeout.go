@@ -66,7 +66,9 @@ func (k *checker) latency(e *edge) {
 		k.atCall(e, boundNearP99, field,
 			fmt.Sprintf("An attempt of %s at %s may take %s, which is less than twice its p99 of %s.", k.name(e.from), e.To, span(bound), span(p99)),
 			fmt.Sprintf("Raise %s of %s from %s to %s, three times the p99%s.", field, place, span(bound), span(advised), k.accordingly(e, advised)), figures...)
-	case bound > max(scale(p99, farAbove), lostPacket):
+	// A Latency lowers the bound by itself. What it does not do is to hold when the service hangs, so that everywhere else
+	// its ceiling is what counts.
+	case e.Policy.Latency == nil && bound > max(scale(p99, farAbove), lostPacket):
 		k.atCall(e, boundFarAboveP99, field,
 			fmt.Sprintf("An attempt of %s at %s may take %s, which is more than ten times its p99 of %s.", k.name(e.from), e.To, span(bound), span(p99)),
 			fmt.Sprintf("Lower %s of %s from %s to %s.", field, place, span(bound), span(max(advised, lostPacket))), figures...)
