@@ -13,6 +13,7 @@ import (
 
 	"github.com/riprap-go/riprap/cmd/riprap/internal/audit"
 	"github.com/riprap-go/riprap/cmd/riprap/internal/call"
+	"github.com/riprap-go/riprap/cmd/riprap/internal/check"
 	"github.com/riprap-go/riprap/cmd/riprap/internal/demo"
 	"github.com/riprap-go/riprap/cmd/riprap/internal/exit"
 	"github.com/riprap-go/riprap/cmd/riprap/internal/flaky"
@@ -34,6 +35,7 @@ var commands = []command{
 	{"flaky", "a server that fails on purpose, by a script, and logs what arrives", flaky.Run},
 	{"audit", "what any program's retries lack: jitter, limits, Retry-After", audit.Run},
 	{"lab", "which retry policy survives what, simulated in tables and pictures", lab.Run},
+	{"check", "what cannot work in a chain of services: timeouts, retries, keys", check.Run},
 }
 
 func main() {

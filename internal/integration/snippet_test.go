@@ -20,6 +20,7 @@ var packages = map[string]string{
 	"synctest": "testing/synctest", "testing": "testing", "time": "time",
 	"http": "net/http", "httptest": "net/http/httptest", "url": "net/url",
 	"audit":   "github.com/riprap-go/riprap/audit",
+	"chain":   "github.com/riprap-go/riprap/chain",
 	"riprap":  "github.com/riprap-go/riprap",
 	"riphttp": "github.com/riprap-go/riprap/riphttp",
 	// Two packages bear the name; a snippet that wants a secret says rand.Text.

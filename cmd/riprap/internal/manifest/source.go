@@ -1,0 +1,146 @@
+package manifest
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// A source is the text of a file in lines.
+type source struct {
+	name  string
+	lines []string
+}
+
+// split ends lines where YAML does: also at the line ends of other times and places.
+func split(name, text string) source {
+	text = strings.TrimPrefix(text, "\ufeff")
+	text = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n").Replace(text)
+	lines := strings.Split(text, "\n")
+	return source{name, lines}
+}
+
+// unreadable finds the first byte that may not stand in YAML, and says why. What is empty if there is none.
+func unreadable(text string) (offset int, what string) {
+	for i, c := range text {
+		switch {
+		case c == utf8.RuneError:
+			if _, size := utf8.DecodeRuneInString(text[i:]); size == 1 {
+				return i, "not a text in UTF-8"
+			}
+		case c == '\t', c == '\n', c == '\r', c == 0x85:
+		case c < ' ', c >= 0x7f && c < 0xa0, c == 0xfeff && i > 0, c == 0xfffe, c == 0xffff:
+			return i, fmt.Sprintf("a control character, %U", c)
+		}
+	}
+	return 0, ""
+}
+
+// end is the place right behind a text.
+func end(text string) Place {
+	lines := split("", text).lines
+	return Place{len(lines), utf8.RuneCountInString(lines[len(lines)-1]) + 1, 1}
+}
+
+// last is the place of the last character that is not blank.
+func (s source) last() Place {
+	for i := len(s.lines) - 1; i >= 0; i-- {
+		if line := strings.TrimRight(s.lines[i], " \t"); line != "" {
+			return Place{i + 1, utf8.RuneCountInString(line), 1}
+		}
+	}
+	return Place{1, 1, 1}
+}
+
+// over reports whether nothing but blanks stands at or behind a place.
+func (s source) over(at Place) bool {
+	last := s.last()
+	return at.Line > last.Line || at.Line == last.Line && at.Column > last.Column
+}
+
+// rest is the line from a place on.
+func (s source) rest(at Place) string {
+	if at.Line < 1 || at.Line > len(s.lines) {
+		return ""
+	}
+	line := s.lines[at.Line-1]
+	for range at.Column - 1 {
+		_, size := utf8.DecodeRuneInString(line)
+		line = line[size:]
+	}
+	return line
+}
+
+// mark is where a node stands: a scalar as a whole, of all others the beginning.
+func (s source) mark(n *yaml.Node) Place {
+	at := Place{max(n.Line, 1), max(n.Column, 1), 1}
+	rest := s.rest(at)
+	if strings.HasPrefix(rest, "&") { // an anchor before it is not what is meant
+		if _, behind, ok := strings.Cut(rest, " "); ok {
+			behind = strings.TrimLeft(behind, " ")
+			at.Column += utf8.RuneCountInString(rest) - utf8.RuneCountInString(behind)
+			rest = behind
+		}
+	}
+	text := n.Value
+	switch {
+	case n.Kind == yaml.AliasNode:
+		text = "*" + text
+	case n.Kind != yaml.ScalarNode:
+		text = ""
+	case strings.HasPrefix(rest, `"`), strings.HasPrefix(rest, "'"):
+		text = rest[:1] + text + rest[:1]
+	}
+	if strings.HasPrefix(rest, text) {
+		at.Width = max(1, utf8.RuneCountInString(text))
+	}
+	return at
+}
+
+// excerpt is the line of a place, with marks below it. It is cut to so many columns, around the marks, and ends in a
+// newline.
+func (s source) excerpt(at Place, columns int) string {
+	number := fmt.Sprintf("%4d | ", at.Line)
+	room := max(columns-len(number), 20)
+	before, marked := at.Column-1, max(1, at.Width)
+	from := 0
+	if most := max(0, before+min(marked, room/2)+8-room); utf8.RuneCountInString(s.lines[at.Line-1]) > room {
+		from = min(before, most)
+	}
+	line := first(strings.TrimRight(s.rest(Place{at.Line, from + 1, 1}), " \t"), room+1)
+	if from > 0 { // two columns are for the sign that something is left out
+		line = append([]rune("… "), line[min(2, len(line)):]...)
+		before = max(before-from, 2)
+	}
+	if len(line) > room {
+		line = append(line[:room-1], '…')
+	}
+	marked = max(1, min(marked, len(line)-before))
+	blank := strings.Repeat(" ", len(number)-2) + "| "
+	return number + string(line) + "\n" + blank + strings.Repeat(" ", before) + strings.Repeat("^", marked) + "\n"
+}
+
+// first are so many characters of a text at most, such that they can be printed.
+func first(text string, n int) (line []rune) {
+	for _, c := range text {
+		if len(line) == n {
+			return line
+		}
+		line = append(line, printable(c))
+	}
+	return line
+}
+
+// printable is a character that stands for c and takes one column, whatever c would do to a terminal.
+func printable(c rune) rune {
+	switch {
+	case c == '\t':
+		return '→'
+	case !unicode.IsPrint(c):
+		return utf8.RuneError
+	}
+	return c
+}
