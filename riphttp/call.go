@@ -1,6 +1,7 @@
 package riphttp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,18 +41,19 @@ type call struct {
 	sends       int            // requests written in past attempts, as far as somebody counts
 	broken      int            // large uploads that the connection did not survive
 	current     *exchange      // the attempt at hand
+	until       time.Time      // when it must be over; zero means whenever
 	resp        *http.Response // of the attempt at hand, as long as it is ours to close
 	told        bool           // that the call is over, or its answer's body will tell
-	begun       time.Time      // the attempt at hand
-	until       time.Time      // when the attempt at hand must be over; zero means whenever
 	internal    bool           // the service is told what package deadline tells
 	handed      time.Duration  // the time that it was given for the attempt at hand
-	correlation string         // the id that it was given, the same on every attempt
+	spent       time.Time      // when that is over; zero means never
+	excused     bool           // its word not to try again, since that time was over
+	correlation string         // the id that it was told, the same on every attempt
 }
 
 func (c *call) run(ctx context.Context, req *http.Request) (*http.Response, error) {
 	var now time.Time
-	if c.policy.Timeout > 0 || c.policy.AttemptTimeout > 0 {
+	if c.policy.Timeout > 0 || c.policy.AttemptTimeout > 0 || c.policy.Latency != nil || c.internal {
 		now = time.Now()
 	}
 	c.op.Deadline, _ = ctx.Deadline()
@@ -84,18 +86,21 @@ func (c *call) run(ctx context.Context, req *http.Request) (*http.Response, erro
 			c.body.close()
 			return nil, c.giveUp(ctx, riprap.ErrDeadline, failure)
 		}
-		failure = c.attempt(ctx, now, body)
+		sent := c.begin(ctx, now, body)
+		if sent == nil { // a hook took the time, or the bound of an attempt leaves none
+			c.body.close()
+			c.current.end()
+			return nil, c.giveUp(ctx, cmp.Or(gone(ctx, req), riprap.ErrDeadline), failure)
+		}
+		failure = c.attempt(sent, now)
 		if failure == nil {
-			if c.policy.Latency != nil {
-				c.op.Observe(time.Now(), nil)
-			}
-			c.count(ctx, nil)
+			c.learn(ctx, time.Time{}, nil)
 			return c.answer(ctx), nil
 		}
 		now = time.Now()
 		wait, stop := c.next(ctx, now, failure)
 		if wait == 0 {
-			c.giveUpAbove(ctx, now, failure)
+			c.giveUpAbove(ctx, now)
 		}
 		switch {
 		case wait > 0:
@@ -113,8 +118,7 @@ func (c *call) run(ctx context.Context, req *http.Request) (*http.Response, erro
 }
 
 // attempt sends the request once and judges the response. A nil failure is an answer.
-func (c *call) attempt(ctx context.Context, now time.Time, body io.ReadCloser) error {
-	req := c.begin(ctx, now, body)
+func (c *call) attempt(req *http.Request, now time.Time) error {
 	err := c.send(req)
 	c.sends += c.current.sends(err == nil)
 	var failure error
@@ -124,7 +128,7 @@ func (c *call) attempt(ctx context.Context, now time.Time, body io.ReadCloser) e
 			c.resp.Body = http.NoBody
 		}
 		if failure != nil {
-			failure = c.overtime(failure)
+			failure = c.overdue(failure, time.Now())
 		}
 		if failure != nil && c.current.sawStaleTimeout(c.resp, c.body.unread(c.req.ContentLength)) {
 			failure = fmt.Errorf("%w: %w", ErrNotProcessed, failure)
@@ -175,11 +179,11 @@ func (c *call) closeResponse() {
 	}
 }
 
-// begin starts an attempt and returns the request to send.
+// begin starts an attempt and returns the request to send, nil if there is no time left to tell its receiver of.
 func (c *call) begin(ctx context.Context, now time.Time, body io.ReadCloser) *http.Request {
 	first := c.op.Attempts == 0
 	until := c.op.Begin(now)
-	c.begun, c.until = now, until
+	c.until, c.excused = until, false
 	trace := c.policy.Trace
 	if trace != nil && trace.Attempt != nil {
 		e := riprap.Event{Name: c.destination.name, Attempts: c.op.Attempts, Sends: c.sends}
@@ -217,8 +221,8 @@ func (c *call) begin(ctx context.Context, now time.Time, body io.ReadCloser) *ht
 	if !first || c.internal {
 		req.Header = c.req.Header.Clone() // whatever Base did to the headers of the attempt before
 	}
-	if c.internal {
-		c.announce(ctx, req.Header, c.until)
+	if c.internal && !c.announce(ctx, req.Header) {
+		return nil
 	}
 	return req
 }
@@ -236,8 +240,7 @@ func (c *call) next(ctx context.Context, now time.Time, failure error) (time.Dur
 		}
 		return 0, c.op.Cancel(cause, failure)
 	}
-	c.op.Observe(now, failure)
-	c.count(ctx, failure)
+	c.learn(ctx, now, failure)
 	if unsafe == nil && deadline.Retried(ctx) {
 		unsafe = ErrRetried
 	}
@@ -308,32 +311,6 @@ func (c *call) answer(ctx context.Context) *http.Response {
 	c.current.body.ending = ending{ctx: ctx, budget: budget, trace: c.policy.Trace, event: c.event(nil, nil, c.op.Wait)}
 	c.current.carry(c.resp)
 	return c.resp
-}
-
-// An ending is what is due when the body of an answer has been read or closed.
-type ending struct {
-	ctx    context.Context
-	budget *riprap.Budget // gets a deposit, unless nil
-	trace  *riprap.Trace
-	event  riprap.Event
-}
-
-func (e *ending) over(err error) {
-	if err == nil {
-		succeeded(e.budget)
-	}
-	if e.trace != nil && e.trace.Done != nil {
-		e.event.Err = err
-		e.trace.Done(e.ctx, e.event)
-	}
-}
-
-// succeeded deposits into the budget of a call whose first attempt succeeded.
-func succeeded(b *riprap.Budget) {
-	if b != nil {
-		o := riprap.Operation{Policy: &riprap.Policy{Budget: b}, Attempts: 1}
-		o.Next(time.Now(), nil)
-	}
 }
 
 // giveUp ends the call for a reason of the transport's.

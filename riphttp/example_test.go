@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/riprap-go/riprap"
+	"github.com/riprap-go/riprap/deadline"
 	"github.com/riprap-go/riprap/riphttp"
 )
 
@@ -65,6 +66,26 @@ func ExampleTransport_newKey() {
 	// Output:
 	// 503 Service Unavailable: not yet <nil>
 	// 200 OK: POST with key "order-17" <nil>
+}
+
+// A service of one's own learns how long it may take and that it is asked again. It fails at first.
+func ExampleTransport_internal() {
+	service := httptest.NewServer(deadline.Middleware{}.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if deadline.Attempt(r.Context()) < 2 {
+			http.Error(w, "not yet", http.StatusServiceUnavailable)
+			return
+		}
+		inTime := deadline.Left(r.Context()) < 2*time.Second
+		fmt.Fprintf(w, "attempt %d, less than two seconds left: %t", deadline.Attempt(r.Context()), inTime)
+	})))
+	defer service.Close()
+
+	client := &http.Client{Transport: &riphttp.Transport{
+		Policy:   &riprap.Policy{Backoff: soon, AttemptTimeout: 2 * time.Second},
+		Internal: func(req *http.Request) bool { return "http://"+req.URL.Host == service.URL },
+	}}
+	show(client.Get(service.URL))
+	// Output: 200 OK: attempt 2, less than two seconds left: true <nil>
 }
 
 // One request is sent once; all others keep the Transport's Policy.

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"sync/atomic"
 	"time"
+
+	"github.com/riprap-go/riprap"
 )
 
 // An exchange is one attempt: the context that bounds it, and later the body of its response. All methods work on a
@@ -186,3 +188,29 @@ type halfCloser struct {
 }
 
 func (h halfCloser) CloseWrite() error { return h.closeWrite() }
+
+// An ending is what is due when the body of an answer has been read or closed.
+type ending struct {
+	ctx    context.Context
+	budget *riprap.Budget // gets a deposit, unless nil
+	trace  *riprap.Trace
+	event  riprap.Event
+}
+
+func (e *ending) over(err error) {
+	if err == nil {
+		succeeded(e.budget)
+	}
+	if e.trace != nil && e.trace.Done != nil {
+		e.event.Err = err
+		e.trace.Done(e.ctx, e.event)
+	}
+}
+
+// succeeded deposits into the budget of a call whose first attempt succeeded.
+func succeeded(b *riprap.Budget) {
+	if b != nil {
+		o := riprap.Operation{Policy: &riprap.Policy{Budget: b}, Attempts: 1}
+		o.Next(time.Now(), nil)
+	}
+}

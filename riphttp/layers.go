@@ -3,9 +3,7 @@ package riphttp
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
-	"net/http"
 	"sync/atomic"
 	"time"
 
@@ -17,71 +15,46 @@ import (
 // only in the handlers of a deadline.Middleware.
 var ErrRetried = errors.New("not tried again for a request that is a retry itself")
 
-// announce tells the receiver of an attempt that must end at until how much time it has, and what it takes part in.
-func (c *call) announce(ctx context.Context, h http.Header, until time.Time) {
-	left := time.Duration(math.MaxInt64)
-	now := time.Now()
-	if !until.IsZero() {
-		left = until.Sub(now)
+// learn takes the end of the attempt at hand for what it says of the service. A failure was met at the time now.
+func (c *call) learn(ctx context.Context, now time.Time, failure error) {
+	switch {
+	case failure == nil && c.policy.Latency != nil:
+		c.op.Observe(time.Now(), nil)
+	case failure == nil:
+	case c.hurried(ctx, now, failure):
+		c.op.Observe(time.Time{}, errAborted) // which is no sample
+		return
+	case c.timedOut(failure) && !c.until.IsZero():
+		c.op.Observe(c.until, failure) // however early the service saw that its time would not do
+	default:
+		c.op.Observe(now, failure)
 	}
-	if c.correlation != "" {
-		h.Set(deadline.CorrelationHeader, c.correlation)
+	if c.op.Attempts == 1 && (failure == nil || c.resp != nil || c.curable(failure)) { // else it is about the request
+		c.destination.firsts.add(failure == nil)
 	}
-	c.handed = deadline.Announce(ctx, h, now, left, c.op.Attempts)
-	c.correlation = h.Get(deadline.CorrelationHeader) // the same on every attempt
 }
 
-// tooLate reports whether what is left of the call after a wait from now on is too short for a useful attempt. Of an internal
-// service's time something is kept back for the way.
-func (c *call) tooLate(now time.Time, wait time.Duration) bool {
-	if c.op.Deadline.IsZero() {
+// hurried reports whether the attempt at hand failed for want of time that only this caller was short of. That says nothing
+// about the service, and must not decide for others.
+func (c *call) hurried(ctx context.Context, now time.Time, failure error) bool {
+	if c.until.IsZero() || now.Before(c.until) && !c.timedOut(failure) {
 		return false
 	}
-	left := c.op.Deadline.Sub(now) - wait
-	if c.internal {
-		return left-deadline.Margin(left) < max(c.minAttempt(), time.Millisecond)
-	}
-	return left <= 0 || wait > 0 && left < c.minAttempt()
+	callers, ok := ctx.Deadline()
+	return ok && !c.until.Before(callers) || c.policy != &c.destination.policy && c.until.Equal(c.op.Deadline)
 }
 
-// minAttempt returns the least time in which an attempt can be useful.
-func (c *call) minAttempt() time.Duration {
-	if c.policy.MinAttempt == 0 && c.policy.Latency != nil {
-		return max(c.policy.Latency.P50(), defaultMinAttempt)
-	}
-	return c.policy.MinAttempt
-}
-
-// overtime returns the failure that a response stands for. When the time that an internal service was given is over, its
-// failure is a timeout of the attempt: that it asks not to be tried again is meant for a caller whose own time is over too.
-func (c *call) overtime(failure error) error {
-	if c.internal && (c.resp.Header.Get(deadline.ExceededHeader) == "true" || time.Since(c.begun) >= c.handed) {
-		return fmt.Errorf("%w: %w", &StatusError{Code: c.resp.StatusCode}, context.DeadlineExceeded)
-	}
-	return failure
-}
-
-// count keeps the account of first attempts.
-func (c *call) count(ctx context.Context, failure error) {
-	if c.op.Attempts > 1 {
-		return
-	}
-	if callers, ok := ctx.Deadline(); ok && !c.until.Before(callers) && errors.Is(failure, context.DeadlineExceeded) {
-		return // that a caller had little time says nothing about the service, and must not decide for others
-	}
-	c.destination.firsts.add(failure == nil)
+// timedOut reports whether the failure is a response that overdue takes for a timeout.
+func (c *call) timedOut(failure error) bool {
+	return c.internal && c.resp != nil && errors.Is(failure, context.DeadlineExceeded)
 }
 
 // giveUpAbove tells the layer above, through the deadline.Middleware that serves it, that to try again is useless: the service
 // that failed says so, or it answers nearly nobody and there is no budget left for retries. A spent budget alone is no
 // reason, for then most calls may still succeed.
-func (c *call) giveUpAbove(ctx context.Context, now time.Time, failure error) {
-	useless := c.policy.Budget.Left(now) == 0 && c.destination.firsts.rare()
-	if c.internal && c.resp != nil && !errors.Is(failure, context.DeadlineExceeded) {
-		retry, told := shouldRetry(c.resp.Header, "X-Should-Retry")
-		useless = useless || told && !retry
-	}
-	if useless {
+func (c *call) giveUpAbove(ctx context.Context, now time.Time) {
+	says := c.internal && c.resp != nil && !c.excused && refusesRetry(c.resp.Header)
+	if says || c.policy.Budget.Left(now) == 0 && c.destination.firsts.rare() {
 		deadline.GiveUp(ctx)
 	}
 }

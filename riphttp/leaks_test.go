@@ -228,7 +228,9 @@ func TestAllocations(t *testing.T) {
 		most float64
 	}{
 		{"no bounds", &riphttp.Transport{Base: memory{}, Policy: boundless, ReadTimeout: -1}, 0},
+		{"no bounds, another service internal", &riphttp.Transport{Base: memory{}, Policy: boundless, ReadTimeout: -1, Internal: always(false)}, 0},
 		{"the zero Transport", &riphttp.Transport{Base: memory{}}, 6},
+		{"adaptive", &riphttp.Transport{Base: memory{}, Adaptive: true}, 6},
 	} {
 		if got := count(test.rt) - bare; got > test.most {
 			t.Errorf("%s: %v allocations more than the base alone, want at most %v", test.name, got, test.most)

@@ -70,15 +70,18 @@ type Transport struct {
 	// Transport. Nil means scheme and host. Names should be few: they also appear in events.
 	Destination func(*http.Request) string
 
-	// Adaptive lets each destination learn a bound for its attempts, from what is usual there: see riprap.Latency. The
+	// Adaptive lets each destination learn a bound for its attempts from what is usual there: see riprap.Latency. The
 	// Policy's AttemptTimeout is the ceiling. If the Policy names a Latency, all requests use that one. Routes of one
 	// service that take different times need names of their own in Destination: a rare slow one behind a frequent fast one
-	// would be cut off each time.
+	// would be cut off each time. Where Internal is set, no bound is learned below 50 milliseconds.
 	Adaptive bool
 
-	// Internal reports whether a request goes to a service of your own, that is told how much time is left, the
-	// correlation id and whether it serves a retry, in the headers of package deadline. With less time left than is
-	// useful no such request is sent. Nil means that none does.
+	// Internal reports whether a request goes to a service of your own, which is told how much time is left, the
+	// correlation id and whether it serves a retry, in the headers of package deadline. With less time left than is useful
+	// (Policy.MinAttempt, after what is kept back for the way) no such request is sent. When the service fails in the last
+	// quarter of the time that it was given, or says that it ran out of it, the attempt counts as one that timed out. Its
+	// X-Should-Retry: false is handed on to a deadline.Middleware that serves the caller. Nil means that no request goes to
+	// such a service.
 	Internal func(*http.Request) bool
 
 	// MaxReplay is the largest body without GetBody, in bytes, that is read into memory first so that it can be sent

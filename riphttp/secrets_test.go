@@ -16,12 +16,13 @@ import (
 	"testing"
 
 	"github.com/riprap-go/riprap"
+	"github.com/riprap-go/riprap/deadline"
 	"github.com/riprap-go/riprap/riphttp"
 )
 
 func TestNoSecretInErrorsEventsAndLogs(t *testing.T) {
 	const secretURL = "https://u:p4ss@h.test/v1/KEYINPATH/x?token=T0K&sig=S1G#f"
-	secrets := []string{"p4ss", "KEYINPATH", "T0K", "S1G", "B34R", "user@example.com", "B0DY", "C00KIE"}
+	secrets := []string{"p4ss", "KEYINPATH", "T0K", "S1G", "B34R", "user@example.com", "B0DY", "C00KIE", "C0RR"}
 	named := func(err error) error { return &url.Error{Op: "Get", URL: secretURL, Err: err} }
 	dial := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 	for _, test := range []struct {
@@ -40,6 +41,7 @@ func TestNoSecretInErrorsEventsAndLogs(t *testing.T) {
 		{"redirect", reply(302, "B0DY", "Location", secretURL), false},
 		{"timeout", hang, false},
 		{"asked too long", reply(429, "B0DY", "Retry-After", "3600", "Set-Cookie", "C00KIE"), false},
+		{"deadline exceeded", reply(504, "B0DY", append([]string{"Set-Cookie", "C00KIE"}, exceeded...)...), false},
 	} {
 		for _, method := range []string{"GET", "POST"} {
 			inBubble(t, test.name+" "+method, func(t *testing.T) {
@@ -58,11 +60,11 @@ func TestNoSecretInErrorsEventsAndLogs(t *testing.T) {
 					Retry:   func(ctx context.Context, e riprap.Event) { note(e); log.Retry(ctx, e) },
 					Done:    func(ctx context.Context, e riprap.Event) { note(e); log.Done(ctx, e) },
 				}
-				req := newRequest(t, method, secretURL, "B0DY", "Authorization", "Bearer B34R", "Cookie", "C00KIE")
+				req := newRequest(t, method, secretURL, "B0DY", "Authorization", "Bearer B34R", "Cookie", "C00KIE", deadline.CorrelationHeader, "C0RR")
 				if method == "POST" {
 					req.Header.Set("Idempotency-Key", "user@example.com")
 				}
-				_, err := roundTrip(t, &riphttp.Transport{Base: script(test.step), Policy: policy}, req)
+				_, err := roundTrip(t, &riphttp.Transport{Base: script(test.step), Policy: policy, Internal: always(true)}, req)
 				if err != nil && !test.raw {
 					fmt.Fprintln(&said, err)
 				}
