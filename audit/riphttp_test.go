@@ -11,7 +11,7 @@ import (
 	"github.com/riprap-go/riprap/riphttp"
 )
 
-// notAsked are the rules that a client may leave out: it sends no such header.
+// notAsked are the rules about headers that a Transport sends only to the services that its Internal names.
 var notAsked = []string{"deadline-shrinks", "attempt-header"}
 
 func TestRiphttpPassesEveryRuleThatApplies(t *testing.T) {
@@ -19,12 +19,14 @@ func TestRiphttpPassesEveryRuleThatApplies(t *testing.T) {
 	tests := map[string]struct {
 		policy        riprap.Policy
 		newKey        func(*http.Request) string
+		internal      bool
 		notApplicable []string
 	}{
-		"as it comes": {riprap.Policy{}, nil, append([]string{"jitter-at-cap", "key-new"}, notAsked...)},
-		"a low cap":   {lowCap, nil, append([]string{"key-new"}, notAsked...)},
-		"with keys of its own": {riprap.Policy{}, func(*http.Request) string { return rand.Text() },
+		"as it comes": {riprap.Policy{}, nil, false, append([]string{"jitter-at-cap", "key-new"}, notAsked...)},
+		"a low cap":   {lowCap, nil, false, append([]string{"key-new"}, notAsked...)},
+		"with keys of its own": {riprap.Policy{}, func(*http.Request) string { return rand.Text() }, false,
 			append([]string{"jitter-at-cap", "post-503", "post-reset", "post-timeout"}, notAsked...)},
+		"to a service of one's own": {riprap.Policy{}, nil, true, []string{"jitter-at-cap", "key-new"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -35,8 +37,11 @@ func TestRiphttpPassesEveryRuleThatApplies(t *testing.T) {
 					policy.Rand = seeds.seed(c.URL)
 					return HTTP(func() *http.Client {
 						return &http.Client{
-							Timeout:   28 * time.Second, // what bounds the body is the caller's: a stream may live for hours
-							Transport: &riphttp.Transport{Base: m.transport(), Policy: &policy, NewKey: tt.newKey},
+							Timeout: 28 * time.Second, // what bounds the body is the caller's: a stream may live for hours
+							Transport: &riphttp.Transport{
+								Base: m.transport(), Policy: &policy, NewKey: tt.newKey,
+								Internal: func(*http.Request) bool { return tt.internal },
+							},
 						}
 					})(ctx, c)
 				}

@@ -73,6 +73,26 @@ func TestRiphttpWithKeysOfItsOwnPassesTheAuditOverTheWire(t *testing.T) {
 	}
 }
 
+func TestRiphttpTellsInternalServicesRightOverTheWire(t *testing.T) {
+	t.Parallel()
+	a := audit.Audit{
+		Client: audit.HTTP(func() *http.Client {
+			internal := func(*http.Request) bool { return true }
+			return &http.Client{Transport: &riphttp.Transport{Internal: internal}, Timeout: 28 * time.Second}
+		}),
+		Rules: []string{"deadline-shrinks", "attempt-header"},
+	}
+	report, err := a.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range report.Findings {
+		if f.Verdict != audit.Pass {
+			t.Errorf("riphttp with Internal: %v", f)
+		}
+	}
+}
+
 func TestRiprapCallPassesTheAudit(t *testing.T) {
 	t.Parallel()
 	riprap := filepath.Join(t.TempDir(), "riprap")
