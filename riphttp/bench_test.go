@@ -24,7 +24,8 @@ func (memory) RoundTrip(req *http.Request) (*http.Response, error) {
 
 var boundless = &riprap.Policy{Timeout: -1, AttemptTimeout: -1}
 
-// transports are the candidates: the base alone, riprap with every bound off, riprap as it comes.
+// transports are the candidates: the base alone, riprap with every bound off, as it comes, with a bound that it learns, and
+// for a service that is told of its time.
 func transports(base http.RoundTripper) []struct {
 	name string
 	http.RoundTripper
@@ -36,6 +37,8 @@ func transports(base http.RoundTripper) []struct {
 		{"impl=bare", base},
 		{"impl=riprap-unbound", &riphttp.Transport{Base: base, Policy: boundless, ReadTimeout: -1}},
 		{"impl=riprap", &riphttp.Transport{Base: base}},
+		{"impl=riprap-adaptive", &riphttp.Transport{Base: base, Adaptive: true}},
+		{"impl=riprap-internal", &riphttp.Transport{Base: base, Internal: func(*http.Request) bool { return true }}},
 	}
 }
 
