@@ -13,13 +13,13 @@ const (
 	defaultFactor = 3
 	defaultMin    = 10 * time.Millisecond
 
-	usual = 0.99 // the quantile that the bound follows
-	armed = 200  // samples in the window: of fewer, the hundredth is chance
+	usual = 99  // the percentile that the bound follows
+	armed = 200 // samples in the window: of fewer, the hundredth is chance
 
 	// More timeouts than lost say that the service has become slow, and the bound does nothing but harm. It is back when
 	// there are no more than regained: then the p99 is a time that was seen, and not one that was cut off.
-	lost     = 2 * (1 - usual)
-	regained = 1 - usual
+	lost     = 2 * regained
+	regained = (100 - usual) / 100.0
 
 	// In one refresh the bound moves by no more: a few odd samples must not throw it off.
 	stepUp   = 1.5
@@ -58,16 +58,16 @@ type Latency struct {
 	Start LatencySnapshot
 
 	current atomic.Pointer[histogram] // which samples go to
-	learned atomic.Int64              // the bound, before Min and ceiling; zero means none
+	learned atomic.Int64              // the bound, at least Min; zero means none
 	median  atomic.Int64              // zero while not armed
 	due     atomic.Int64              // the instant of the next refresh
 
 	mu      sync.Mutex
-	slots   [latencySlots]*histogram // by number; nil means no samples
-	newest  int64                    // the number of the slot that current is or will be in
-	begun   int64                    // the instant of the first refresh
-	hot     bool                     // the bound is that of Start
-	refuted bool                     // the bound was, by timeouts
+	slots   window
+	newest  int64 // the number of the slot that current is or will be in
+	begun   int64 // the instant of the first refresh
+	hot     bool  // the bound is that of Start
+	refuted bool  // the bound was, by timeouts
 }
 
 // A LatencySnapshot is what a [Latency] knows, for display and for the start of another one.
@@ -85,7 +85,7 @@ func (l *Latency) bound(now time.Time, ceiling time.Duration) time.Duration {
 	if due := l.due.Load(); t >= due && l.due.CompareAndSwap(due, t+int64(refreshTime)) {
 		l.refresh(t)
 	}
-	learned := l.inForce()
+	learned := time.Duration(l.learned.Load())
 	switch {
 	case ceiling <= 0:
 		return learned
@@ -94,14 +94,6 @@ func (l *Latency) bound(now time.Time, ceiling time.Duration) time.Duration {
 	default:
 		return min(learned, ceiling)
 	}
-}
-
-// inForce returns the bound that was learned, at least Min, and zero if there is none.
-func (l *Latency) inForce() time.Duration {
-	if b := l.learned.Load(); b > 0 && !(l.Factor < 0) {
-		return max(time.Duration(b), cmp.Or(l.Min, defaultMin))
-	}
-	return 0
 }
 
 // P50 returns the median of the window as of the last refresh: the time in which an attempt has an even chance. It is zero
@@ -135,29 +127,10 @@ func (l *Latency) recordTimeout(after time.Duration) {
 	// Not at the next refresh: until then every attempt would be cut off.
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if count, timedOut := l.count(); tooMany(timedOut, count, lost) {
+	if seen := l.slots.samples(); seen.tooMany(lost) {
 		l.refuted = true
 		l.learned.Store(0)
 	}
-}
-
-// tooMany reports whether more than a share of the attempts, and more than one, ran into the bound.
-func tooMany(timedOut, count int, share float64) bool {
-	return float64(timedOut) > max(share*float64(count), 1)
-}
-
-// Snapshot returns what is known at the time now.
-func (l *Latency) Snapshot(now time.Time) LatencySnapshot {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.rotate(instant(now))
-	count, timedOut := l.count()
-	s := LatencySnapshot{Count: count, Bound: l.inForce()}
-	if count > 0 {
-		s.P50, s.P95, s.P99 = l.quantile(0.5, count), l.quantile(0.95, count), l.quantile(usual, count)
-		s.TimedOut = float64(timedOut) / float64(count)
-	}
-	return s
 }
 
 // first makes the slot for the first sample after a while without any.
@@ -173,55 +146,82 @@ func (l *Latency) first() *histogram {
 	return h
 }
 
-// rotate forgets what is older than the window. An attempt that ends just now may still go to the slot before.
-func (l *Latency) rotate(t int64) {
-	number := t / int64(slotTime)
-	if number <= l.newest {
-		return
+// Snapshot returns what is known at the time now.
+func (l *Latency) Snapshot(now time.Time) LatencySnapshot {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := instant(now)
+	w := l.slots
+	w.forget(l.newest, t/int64(slotTime))
+	seen := w.samples()
+	s := LatencySnapshot{Count: seen.count, Bound: time.Duration(l.learned.Load())}
+	if t >= l.due.Load() {
+		s.Bound = l.judge(t, &seen).bound
 	}
-	for n := max(l.newest+1, number-latencySlots+1); n <= number; n++ {
-		l.slots[n%latencySlots] = nil
+	if seen.count > 0 {
+		s.P50, s.P95, s.P99 = seen.quantile(50), seen.quantile(95), seen.quantile(usual)
+		s.TimedOut = float64(seen.timedOut) / float64(seen.count)
 	}
-	l.newest = number
-	l.current.Store(nil)
+	return s
 }
 
-// refresh moves the bound to what the window says at the instant t.
+// refresh moves the window to the instant t and the bound to what the window says.
 func (l *Latency) refresh(t int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.rotate(t)
+	// An attempt that ends just now may still go to the slot before.
+	if number := t / int64(slotTime); number > l.newest {
+		l.slots.forget(l.newest, number)
+		l.newest = number
+		l.current.Store(nil)
+	}
+	seen := l.slots.samples()
+	v := l.judge(t, &seen)
+	l.hot, l.refuted = v.hot, v.refuted
+	l.median.Store(int64(v.median))
+	l.learned.Store(int64(v.bound))
 	if l.begun == 0 {
 		l.begun = t
-		l.hot = l.Start.Bound > 0
-		l.learned.Store(int64(max(l.Start.Bound, 0)))
-		l.median.Store(int64(max(l.Start.P50, 0)))
-		return
 	}
-	count, timedOut := l.count()
-	if count < armed {
-		if l.hot = l.hot && !l.refuted && t-l.begun < latencySlots*int64(slotTime); !l.hot {
-			l.median.Store(0)
-			l.learned.Store(0)
-			l.refuted = false
+}
+
+// A verdict is what a refresh comes to.
+type verdict struct {
+	bound, median time.Duration // zero means none
+	hot, refuted  bool
+}
+
+// judge decides what holds from the instant t on, after what was seen in the window.
+func (l *Latency) judge(t int64, seen *samples) (v verdict) {
+	if l.begun == 0 {
+		if l.Start.Bound > 0 && !(l.Factor < 0) {
+			v.hot = true
+			v.bound = max(l.Start.Bound, l.least())
+			v.median = min(max(l.Start.P50, 0), v.bound)
 		}
-		return
+		return v
 	}
-	l.hot = false
-	l.median.Store(int64(l.quantile(0.5, count)))
+	learned := time.Duration(l.learned.Load())
+	if seen.count < armed {
+		if l.hot && !l.refuted && t-l.begun < latencySlots*int64(slotTime) {
+			return verdict{bound: learned, median: l.P50(), hot: true}
+		}
+		return v
+	}
+	v.median = seen.quantile(50)
 	share := lost
 	if l.refuted {
 		share = regained
 	}
-	if l.refuted = tooMany(timedOut, count, share); l.refuted {
-		l.learned.Store(0)
-		return
+	if v.refuted = seen.tooMany(share); v.refuted || l.Factor < 0 {
+		return v
 	}
-	bound := float64(l.quantile(usual, count)) * l.factor()
-	if now := float64(l.learned.Load()); now > 0 {
+	bound := float64(seen.quantile(usual)) * l.factor()
+	if now := float64(learned); now > 0 && !l.hot {
 		bound = min(max(bound, now/stepDown), now*stepUp)
 	}
-	l.learned.Store(int64(min(max(bound, 1), math.MaxInt64/2)))
+	v.bound = max(time.Duration(min(bound, math.MaxInt64/2)), l.least())
+	return v
 }
 
 func (l *Latency) factor() float64 {
@@ -231,32 +231,54 @@ func (l *Latency) factor() float64 {
 	return 1 // also for NaN
 }
 
-// count returns how many samples the window has, and how many of them timed out.
-func (l *Latency) count() (count, timedOut int) {
-	for _, h := range l.slots {
+// least returns what no bound is below.
+func (l *Latency) least() time.Duration { return max(cmp.Or(l.Min, defaultMin), 1) }
+
+// A window is the samples of the last minute: the slot of number n at n%latencySlots, nil if it has none.
+type window [latencySlots]*histogram
+
+// forget drops what is older than the window that ends with the slot of the number given, of which newest was the last.
+func (w *window) forget(newest, number int64) {
+	for n := max(newest+1, number-latencySlots+1); n <= number; n++ {
+		w[n%latencySlots] = nil
+	}
+}
+
+// samples adds up the slots.
+func (w *window) samples() (s samples) {
+	for _, h := range w {
 		if h == nil {
 			continue
 		}
 		for i := range h.counts {
-			count += int(h.counts[i].Load())
+			n := h.counts[i].Load()
+			s.counts[i] += n
+			s.count += int(n)
 		}
-		timedOut += int(h.timedOut.Load())
+		s.timedOut += int(h.timedOut.Load())
 	}
-	return count, timedOut
+	return s
 }
 
-// quantile returns the sample of rank q·count, rounded up, to within half a bucket.
-func (l *Latency) quantile(q float64, count int) time.Duration {
-	rank := int(math.Ceil(q * float64(count)))
-	for i := range buckets {
-		for _, h := range l.slots {
-			if h != nil {
-				rank -= int(h.counts[i].Load())
-			}
-		}
-		if rank <= 0 {
+// samples are how many attempts took how long.
+type samples struct {
+	counts          [buckets]uint32
+	count, timedOut int
+}
+
+// tooMany reports whether more than a share of the attempts, and more than one, ran into the bound.
+func (s *samples) tooMany(share float64) bool {
+	return float64(s.timedOut) > max(share*float64(s.count), 1)
+}
+
+// quantile returns, to within half a bucket, the sample that so many percent do not exceed.
+func (s *samples) quantile(percent int) time.Duration {
+	rank := (uint64(s.count)*uint64(percent) + 99) / 100
+	for i, n := range s.counts {
+		if rank <= uint64(n) {
 			return middle(i)
 		}
+		rank -= uint64(n)
 	}
 	return middle(buckets - 1)
 }
@@ -276,10 +298,10 @@ const (
 )
 
 // bucket returns the index of the bucket for a duration.
-func bucket(d time.Duration) int {
+func bucket(d time.Duration) uint {
 	v := uint64(max(d, 0)) >> unitBits
-	octave := max(bits.Len64(v)-octaveBits-1, 0)
-	return min(octave<<octaveBits+int(v>>octave), buckets-1)
+	octave := uint(bits.Len64(v|1<<octaveBits)) - octaveBits - 1
+	return min(octave<<octaveBits+uint(v>>(octave&63)), buckets-1) // the mask spares a check
 }
 
 // middle returns the middle of a bucket.

@@ -57,20 +57,18 @@ func (o *Operation) Begin(now time.Time) (until time.Time) {
 }
 
 // Observe tells the policy's Latency how the attempt at hand ended that was over at the time now: a success is a sample, and
-// so is a timeout, whether of the attempt's bound or, as context.DeadlineExceeded in err, of one within. Other errors are not. [Operation.Next] does so itself. Only a driver calls it that knows the end of an attempt
-// before it asks for the verdict, or that may call Cancel instead although the caller is still there. The second call for an
-// attempt does nothing.
+// so is a timeout, whether of the attempt's bound or, as context.DeadlineExceeded in err, of one within. Other errors are
+// not. [Operation.Next] does so itself. Only a driver calls it that knows the end of an attempt before it asks for the
+// verdict, or that may call Cancel instead although the caller is still there. The second call for an attempt does nothing.
 func (o *Operation) Observe(now time.Time, err error) {
-	if o.begun.IsZero() {
-		return
-	}
-	took := now.Sub(o.begun)
+	latency, begun := o.policy().Latency, o.begun
 	o.begun = time.Time{}
 	switch {
+	case latency == nil || begun.IsZero():
 	case err == nil:
-		o.Policy.Latency.record(took)
+		latency.record(now.Sub(begun))
 	case !o.until.IsZero() && !now.Before(o.until), errors.Is(err, context.DeadlineExceeded):
-		o.Policy.Latency.recordTimeout(took)
+		latency.recordTimeout(now.Sub(begun))
 	}
 }
 
