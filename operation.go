@@ -29,7 +29,7 @@ type Operation struct {
 	Wait     time.Duration // the wait before the coming attempt
 	Asked    time.Duration // what the service asked for with the last failure; Next sets it
 
-	begun, until time.Time // of the attempt at hand, for the policy's Latency; zero once it was told
+	begun, until time.Time // of the attempt at hand, for the policy's Latency; begun is zero once it was told
 
 	reason error // why riprap gave up, nil if it did not
 	held   hold  // the retry that Next granted and Begin has not spent
@@ -41,19 +41,8 @@ type Operation struct {
 func (o *Operation) Begin(now time.Time) (until time.Time) {
 	o.held = hold{}
 	o.Attempts++
-	p := o.policy()
-	until = o.Deadline
-	bound := p.AttemptTimeout
-	if p.Latency != nil {
-		bound = p.Latency.bound(now, bound)
-	}
-	if bound > 0 {
-		until = earlier(until, now.Add(bound))
-	}
-	if p.Latency != nil {
-		o.begun, o.until = now, until
-	}
-	return until
+	o.begun, o.until = now, o.policy().until(now, o.Deadline)
+	return o.until
 }
 
 // Observe tells the policy's Latency how the attempt at hand ended that was over at the time now: a success is a sample, and

@@ -105,28 +105,31 @@ func Do(ctx context.Context, p *Policy, op func(context.Context) error) error {
 	// With nobody to tell, a first attempt that succeeds costs a call and its bound, and one look at the clock for a
 	// budget, two for a latency.
 	var err error
-	var begun time.Time
+	var now time.Time
 	switch {
 	case p.Trace != nil || ctx.Err() != nil:
-		o, now := start(p)
-		return run(ctx, o, now, op, nil)
-	case p.Timeout <= 0 && p.AttemptTimeout <= 0 && p.Latency == nil:
+		if p.looksAtClock() {
+			now = time.Now()
+		}
+		return run(ctx, Operation{Policy: p, Deadline: p.deadline(now)}, now, op, nil)
+	case !p.looksAtClock():
 		if err = op(ctx); err != nil {
-			return run(ctx, Operation{Policy: p, Attempts: 1}, time.Time{}, op, err)
+			return run(ctx, Operation{Policy: p, Attempts: 1}, now, op, err)
 		}
 	default:
-		o, now := start(p)
-		if err = bounded(ctx, o.Begin(now), op); err != nil {
-			return run(ctx, o, now, op, err)
+		now = time.Now()
+		deadline := p.deadline(now)
+		until := p.until(now, deadline)
+		if err = bounded(ctx, until, op); err != nil {
+			return run(ctx, Operation{Policy: p, Deadline: deadline, Attempts: 1, begun: now, until: until}, now, op, err)
 		}
-		begun = now
 	}
 	if p.Budget == nil && p.Latency == nil {
 		return nil
 	}
 	t := instantNow()
 	if p.Latency != nil {
-		p.Latency.record(time.Duration(t - instant(begun)))
+		p.Latency.record(time.Duration(t - instant(now)))
 	}
 	if p.Budget != nil {
 		p.Budget.deposit(t)
@@ -134,16 +137,29 @@ func Do(ctx context.Context, p *Policy, op func(context.Context) error) error {
 	return nil
 }
 
-// start returns an Operation that starts now. Now is zero if nobody asks.
-func start(p *Policy) (o Operation, now time.Time) {
-	o.Policy = p
-	if p.Timeout > 0 || p.AttemptTimeout > 0 || p.Latency != nil {
-		now = time.Now()
-	}
+// looksAtClock reports whether it matters when an attempt begins.
+func (p *Policy) looksAtClock() bool {
+	return p.Timeout > 0 || p.AttemptTimeout > 0 || p.Latency != nil
+}
+
+// deadline returns when an operation that begins at the time now must be over, the zero Time for never.
+func (p *Policy) deadline(now time.Time) (deadline time.Time) {
 	if p.Timeout > 0 {
-		o.Deadline = now.Add(p.Timeout)
+		deadline = now.Add(p.Timeout)
 	}
-	return o, now
+	return deadline
+}
+
+// until returns when an attempt that begins at the time now must end, the zero Time for never.
+func (p *Policy) until(now, deadline time.Time) time.Time {
+	bound := p.AttemptTimeout
+	if p.Latency != nil {
+		bound = p.Latency.bound(now, bound)
+	}
+	if bound > 0 {
+		return earlier(deadline, now.Add(bound))
+	}
+	return deadline
 }
 
 // DoValue is [Do] for an operation that returns a value. With an error comes the value of the last attempt.
