@@ -21,6 +21,10 @@ const (
 	lost     = 2 * regained
 	regained = (100 - usual) / 100.0
 
+	// So many timeouts in a row say that the service has changed. Where callers wait for the end of a call before the next,
+	// a slow service gets fewer of them, and its share of the window would grow too slowly.
+	streak = 10
+
 	// In one refresh the bound moves by no more: a few odd samples must not throw it off.
 	stepUp   = 1.5
 	stepDown = 1.25
@@ -36,8 +40,8 @@ const (
 //
 // An attempt that ran into its bound is a sample too, of at least that long, so that the bound widens with a service that
 // becomes slower; when more than 2 % of the attempts run into it, there is no bound but AttemptTimeout until no more than
-// 1 % do. Errors are no samples: a service that fails at once is not a fast one. About once a second the bound moves, by no
-// more than half of itself up or a fifth down. An idle minute forgets everything.
+// 1 % do. Ten in a row forget what was before. Errors are no samples: a service that fails at once is not a fast one. About
+// once a second the bound moves, by no more than half of itself up or a fifth down. An idle minute forgets everything.
 //
 // What shares a Latency should take about the same time. A rare slow route behind a frequent fast one would be cut off
 // each time, and being rare would never widen the bound: give it a Latency of its own.
@@ -60,6 +64,7 @@ type Latency struct {
 	current atomic.Pointer[histogram] // which samples go to
 	learned atomic.Int64              // the bound, at least Min; zero means none
 	median  atomic.Int64              // zero while not armed
+	inRow   atomic.Int64              // timeouts since the last success, while there is a bound
 	due     atomic.Int64              // the instant of the next refresh
 
 	mu      sync.Mutex
@@ -107,6 +112,9 @@ func (l *Latency) record(took time.Duration) {
 		h = l.first()
 	}
 	h.counts[bucket(took)].Add(1)
+	if l.inRow.Load() != 0 {
+		l.inRow.Store(0)
+	}
 }
 
 // recordTimeout adds an attempt that ran into its bound after so long. One that was given less than the median says nothing
@@ -125,11 +133,19 @@ func (l *Latency) recordTimeout(after time.Duration) {
 		return
 	}
 	// Not at the next refresh: until then every attempt would be cut off.
+	changed := l.inRow.Add(1) >= streak
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if seen := l.slots.samples(); seen.tooMany(lost) {
-		l.refuted = true
-		l.learned.Store(0)
+	if seen := l.slots.samples(); !changed && !seen.tooMany(lost) {
+		return
+	}
+	l.refuted = true
+	l.learned.Store(0)
+	l.inRow.Store(0)
+	if changed {
+		l.slots = window{}
+		l.current.Store(nil)
+		l.median.Store(0)
 	}
 }
 

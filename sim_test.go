@@ -1,6 +1,7 @@
 package riprap_test
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"math"
@@ -135,6 +136,7 @@ type client struct {
 	policy riprap.Policy
 	floor  *floor // a budget that is not riprap's, to compare with
 	retry  func() // told of each retry that was granted, if not nil
+	deaf   bool   // its Latency is told of no timeout
 }
 
 // A call is what became of one operation.
@@ -151,6 +153,9 @@ func (c *client) call(s service, over func(*call)) {
 	o.Policy = &c.policy
 	var begin func()
 	ended := func(err error) {
+		if c.deaf && err != nil {
+			o.Observe(w.time().Add(-1), err) // before the bound: no timeout
+		}
 		wait, stop := o.Next(w.time(), err)
 		if c.floor != nil {
 			if err == nil && o.Attempts == 1 {
@@ -172,8 +177,20 @@ func (c *client) call(s service, over func(*call)) {
 		over(o)
 	}
 	begin = func() {
-		o.Begin(w.time())
-		s(o.Attempts, ended)
+		until := o.Begin(w.time())
+		if until.IsZero() {
+			s(o.Attempts, ended)
+			return
+		}
+		over := false
+		first := func(err error) { // what comes first, the answer or the bound
+			if !over {
+				over = true
+				ended(err)
+			}
+		}
+		s(o.Attempts, first)
+		w.after(until.Sub(w.time()), func() { first(context.DeadlineExceeded) })
 	}
 	begin()
 }
