@@ -39,7 +39,7 @@ const (
 // then, and for services that are called less often, the Policy's AttemptTimeout holds, which is also the ceiling.
 //
 // An attempt that ran into its bound is a sample too, of at least that long, so that the bound widens with a service that
-// becomes slower; when more than 2 % of the attempts run into it, there is no bound but AttemptTimeout until no more than
+// becomes slower. When more than 2 % of the attempts run into it, there is no bound but AttemptTimeout until no more than
 // 1 % do. Ten in a row forget what was before. Errors are no samples: a service that fails at once is not a fast one. About
 // once a second the bound moves, by no more than half of itself up or a fifth down. An idle minute forgets everything.
 //

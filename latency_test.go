@@ -63,6 +63,7 @@ func TestTheBoundIsAMultipleOfTheP99(t *testing.T) {
 		{"less than once is once", &riprap.Latency{Factor: 0.1}, 0, 100 * time.Millisecond},
 		{"NaN times is once", &riprap.Latency{Factor: math.NaN()}, 0, 100 * time.Millisecond},
 		{"only observed", &riprap.Latency{Factor: -1}, 0, 0},
+		{"only observed, with a start", &riprap.Latency{Factor: -1, Start: riprap.LatencySnapshot{Bound: time.Second}}, 0, 0},
 		{"only observed, below AttemptTimeout", &riprap.Latency{Factor: -1}, time.Second, time.Second},
 		{"AttemptTimeout is the ceiling", &riprap.Latency{}, 150 * time.Millisecond, 150 * time.Millisecond},
 		{"a negative AttemptTimeout is none", &riprap.Latency{}, -1, 300 * time.Millisecond},
@@ -70,6 +71,9 @@ func TestTheBoundIsAMultipleOfTheP99(t *testing.T) {
 		{"AttemptTimeout is stronger than Min", &riprap.Latency{Min: time.Second}, 500 * time.Millisecond, 500 * time.Millisecond},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			if got := bound(&riprap.Policy{Latency: tt.latency}, noon); tt.latency.Factor < 0 && got != 0 {
+				t.Errorf("before the first sample the bound is %v, want none", got)
+			}
 			l, now := armed(tt.latency, 100*time.Millisecond)
 			if got := bound(&riprap.Policy{Latency: l, AttemptTimeout: tt.ceiling}, now); !about(got, tt.want) {
 				t.Errorf("the bound is %v, want %v", got, tt.want)
@@ -385,6 +389,9 @@ func TestTwoTimeoutsRefuteTheStartUnlessThereAreFiftyTimesAsManySuccesses(t *tes
 			if got := bound(&riprap.Policy{Latency: l}, noon.Add(later)); got != want {
 				t.Errorf("%d successes and two timeouts, after %v: the bound is %v, want %v", successes, later, got, want)
 			}
+			if got := l.P50(); want == 0 && later > 0 && got != 0 {
+				t.Errorf("%d successes and two timeouts, after %v: P50 = %v, want none", successes, later, got)
+			}
 		}
 	}
 }
@@ -497,6 +504,9 @@ func FuzzLatency(f *testing.F) {
 				o.Observe(until, errFlaky)
 			default:
 				o.Observe(now.Add(took), nil)
+			}
+			if random.IntN(20) > 0 {
+				continue
 			}
 			s := l.Snapshot(now)
 			if s.P50 > s.P95 || s.P95 > s.P99 || s.P50 < 0 || s.Count < 0 || s.Bound < 0 || !(s.TimedOut >= 0 && s.TimedOut <= 1) || l.P50() < 0 {

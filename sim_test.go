@@ -154,7 +154,7 @@ func (c *client) call(s service, over func(*call)) {
 	var begin func()
 	ended := func(err error) {
 		if c.deaf && err != nil {
-			o.Observe(w.time().Add(-1), err) // before the bound: no timeout
+			o.Observe(w.time().Add(-1), errDown) // before the bound: no timeout
 		}
 		wait, stop := o.Next(w.time(), err)
 		if c.floor != nil {
