@@ -1,6 +1,7 @@
 package riprap_test
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -145,6 +146,7 @@ func TestSuccessesAndTimeoutsAreSamplesAndNothingElse(t *testing.T) {
 		{"a success after the bound", time.Second, nil, false, 1, 0},
 		{"an error at once", time.Millisecond, errFlaky, false, 0, 0},
 		{"an error just before the bound", bound - 1, errFlaky, false, 0, 0},
+		{"a timeout of the operation's own", 30 * time.Millisecond, fmt.Errorf("ping: %w", context.DeadlineExceeded), false, 1, 1},
 		{"an error at the bound", bound, errFlaky, false, 1, 1},
 		{"a caller who left", time.Second, errFlaky, true, 0, 0},
 	} {
