@@ -69,12 +69,12 @@ func fifty(w *world, perSecond float64, until time.Duration, begin func(func()))
 	next()
 }
 
-// busy is fifty callers without a pause, so that a slow service gets fewer calls.
+// busy is fifty callers with hardly a pause, so that a slow service gets fewer calls.
 func busy(w *world, _ float64, until time.Duration, begin func(func())) {
 	var next func()
 	next = func() {
 		if w.now < until {
-			begin(func() { w.after(0, next) })
+			begin(func() { w.after(30*time.Millisecond, next) })
 		}
 	}
 	for range 50 {
@@ -84,8 +84,8 @@ func busy(w *world, _ float64, until time.Duration, begin func(func())) {
 
 // A slowdown is the service that answers in 20 ms and from slowBegins on in 400 ms.
 const (
-	slowBegins = 2 * time.Minute
-	slowEnds   = 4 * time.Minute
+	slowBegins = 70 * time.Second
+	slowEnds   = 130 * time.Second
 )
 
 // slowdown returns the part of the calls that were answered of those that began in the first two slots of the slow time, and
@@ -127,7 +127,7 @@ var traffics = []struct {
 	{"at random", poisson, []float64{5, 20, 200}},
 	{"one after another", sequential, []float64{5, 20, 200}},
 	{"fifty at once", fifty, []float64{5, 20, 200}},
-	{"fifty callers without pause", busy, []float64{0}},
+	{"fifty callers, 30 ms between their calls", busy, []float64{0}},
 }
 
 func TestTheBoundRecoversWithinTwoSlotsOfAServiceThatBecomesSlower(t *testing.T) {
@@ -138,12 +138,12 @@ func TestTheBoundRecoversWithinTwoSlotsOfAServiceThatBecomesSlower(t *testing.T)
 					t.Run(fmt.Sprintf("%s, %v calls a second, MaxAttempts %d, AttemptTimeout %v", traffic.name, perSecond, attempts, ceiling), func(t *testing.T) {
 						p := riprap.Policy{MaxAttempts: attempts, AttemptTimeout: ceiling, Latency: &riprap.Latency{}}
 						early, late, last := slowdown(p, false, traffic.comes, perSecond)
-						if late.part < late.whole || late.whole < 100 {
+						if late.part < late.whole || late.whole < 50 {
 							t.Errorf("20 s after the service became slower %d of %d calls were answered, want all; the last one that was not began after %v",
 								late.part, late.whole, last)
 						}
-						if attempts == 0 && early.value() < 0.95 {
-							t.Errorf("with retries %d of %d calls were answered in the first 20 s, want 95 %%", early.part, early.whole)
+						if attempts == 0 && early.whole-early.part > 2 {
+							t.Errorf("with retries %d of %d calls were answered in the first 20 s, want all but two", early.part, early.whole)
 						}
 					})
 				}
@@ -189,7 +189,7 @@ func TestLatencyTable(t *testing.T) {
 	checkTable(t, "latency.md", "slowdown", rows)
 
 	rows = [][]string{{"share that hangs", "answered", "bound: least", "median", "most", "seconds without"}}
-	for _, hangs := range []float64{0, 0.003, 0.01, 0.015, 0.02, 0.03, 0.1} {
+	for _, hangs := range []float64{0.003, 0.01, 0.015, 0.02, 0.03} {
 		p := riprap.Policy{MaxAttempts: 1, AttemptTimeout: ceiling, Latency: &riprap.Latency{}}
 		seen := watch(p, 200, func(w *world) service { return w.taking(w.hanging(20*time.Millisecond, hangs)) })
 		none := 0
@@ -210,13 +210,13 @@ func TestLatencyTable(t *testing.T) {
 	checkTable(t, "latency.md", "hanging", rows)
 
 	rows = [][]string{{"800 ms at 0.5 % of the calls behind 5 ms: answered", "one shared Latency", "one each"}}
-	for attempts := range 4 {
+	for _, attempts := range []int{1, 2, 4} {
 		shared := &riprap.Latency{}
-		_, together := routes(shared, shared, attempts+1)
-		_, apart := routes(&riprap.Latency{}, &riprap.Latency{}, attempts+1)
+		_, together := routes(shared, shared, attempts)
+		_, apart := routes(&riprap.Latency{}, &riprap.Latency{}, attempts)
 		name := "one attempt"
-		if attempts > 0 {
-			name = fmt.Sprintf("up to %d attempts", attempts+1)
+		if attempts > 1 {
+			name = fmt.Sprintf("up to %d attempts", attempts)
 		}
 		rows = append(rows, []string{name, fmt.Sprintf("%.3f", together.value()), fmt.Sprintf("%.3f", apart.value())})
 	}
@@ -254,7 +254,7 @@ func early(policy riprap.Policy, calls int) (answered share) {
 	return answered
 }
 
-// A watched bound is looked at once a second, from the third minute to the end of the twelfth.
+// A watched bound is looked at once a second, from the third minute to the end of the sixth.
 type watched struct {
 	answered share
 	bounds   []time.Duration
@@ -266,7 +266,7 @@ func watch(policy riprap.Policy, perSecond float64, s func(*world) service) (see
 	policy.Rand = w.random.Float64
 	c := &client{world: w, policy: policy}
 	service := s(w)
-	const from, until = 2 * time.Minute, 12 * time.Minute
+	const from, until = 2 * time.Minute, 6 * time.Minute
 	w.poisson(perSecond, until, func() {
 		c.call(service, func(o *call) {
 			if o.begun >= from {
@@ -302,7 +302,7 @@ func TestHangingAttemptsDriveTheBoundToTheCeilingOrOff(t *testing.T) {
 					t.Fatalf("after %d s of %v of the attempts hanging the bound is %v, want %s", i, tt.share, bound, tt.want)
 				}
 			}
-			if got := seen.answered.value(); math.Abs(got-(1-tt.share)) > 0.002 {
+			if got := seen.answered.value(); math.Abs(got-(1-tt.share)) > 0.003 {
 				t.Errorf("%v of the calls were answered, want all that did not hang: %v", got, 1-tt.share)
 			}
 		})
@@ -357,7 +357,7 @@ func routes(slow, fast *riprap.Latency, attempts int) (fastAnswered, slowAnswere
 	}
 	callFast := route(fast, 5*time.Millisecond, &fastAnswered)
 	callSlow := route(slow, 800*time.Millisecond, &slowAnswered)
-	w.poisson(200, 30*time.Minute, func() {
+	w.poisson(200, 10*time.Minute, func() {
 		if w.random.Float64() < 0.005 {
 			callSlow()
 		} else {
@@ -371,11 +371,11 @@ func routes(slow, fast *riprap.Latency, attempts int) (fastAnswered, slowAnswere
 // What the documentation warns of.
 func TestARareSlowRouteIsNeverAnsweredBehindAFastOneThatSharesItsLatency(t *testing.T) {
 	shared := &riprap.Latency{}
-	if fast, slow := routes(shared, shared, 1); slow.part > 0 || slow.whole < 1000 || fast.part < fast.whole {
+	if fast, slow := routes(shared, shared, 1); slow.part > 0 || slow.whole < 400 || fast.part < fast.whole {
 		t.Errorf("with a shared Latency the slow route was answered %d times of %d, the fast one %d of %d, want never and always",
 			slow.part, slow.whole, fast.part, fast.whole)
 	}
-	if fast, slow := routes(&riprap.Latency{}, &riprap.Latency{}, 1); slow.part < slow.whole || slow.whole < 1000 || fast.part < fast.whole {
+	if fast, slow := routes(&riprap.Latency{}, &riprap.Latency{}, 1); slow.part < slow.whole || slow.whole < 400 || fast.part < fast.whole {
 		t.Errorf("with a Latency each the slow route was answered %d times of %d, the fast one %d of %d, want always",
 			slow.part, slow.whole, fast.part, fast.whole)
 	}
