@@ -141,6 +141,7 @@ func BenchmarkLatencyRead(b *testing.B) {
 		for b.Loop() {
 			l.recordTimeout(time.Minute)
 			l.learned.Store(1)
+			l.inRow.Store(0)
 		}
 	})
 }
