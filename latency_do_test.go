@@ -134,6 +134,28 @@ func TestManyGoroutinesLoseNoSampleOfALatency(t *testing.T) {
 	}
 }
 
+func TestTheFirstSamplesOfASlotAreAllCounted(t *testing.T) {
+	const goroutines = 8
+	for range 2000 {
+		l := &riprap.Latency{}
+		start := make(chan struct{})
+		var all sync.WaitGroup
+		for range goroutines {
+			o := riprap.Operation{Policy: &riprap.Policy{Latency: l}}
+			o.Begin(noon)
+			all.Go(func() {
+				<-start
+				o.Observe(noon.Add(time.Millisecond), nil)
+			})
+		}
+		close(start)
+		all.Wait()
+		if got := l.Snapshot(noon).Count; got != goroutines {
+			t.Fatalf("%d goroutines recorded a first sample, Count is %d", goroutines, got)
+		}
+	}
+}
+
 // Everything at once, for the race detector.
 func TestALatencyMayBeUsedByManyGoroutines(t *testing.T) {
 	l := &riprap.Latency{Start: riprap.LatencySnapshot{Bound: time.Second}}
