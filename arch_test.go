@@ -30,6 +30,7 @@ var arrows = map[string][]string{
 	"ripotel":                {"."},
 	"flaky":                  {"internal/suggest"},
 	"internal/memhttp":       nil,
+	"internal/pgtest":        nil,
 
 	// What the library and the command both need, and no user of the library by itself. They know neither.
 	"internal/selfsigned": nil,
