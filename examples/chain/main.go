@@ -1,0 +1,210 @@
+// Chain is an example: a chain of services whose timeouts shrink on the way down, with a real query at its end.
+//
+//	gateway 10 s → orders 7 s → payments 4 s → database 2 s
+//
+//	go run ./examples/chain                                   # on SQLite, in a temporary folder
+//	go run ./examples/chain --db postgres://user@host/name    # on PostgreSQL; it makes nothing there
+//
+// It sends a handful of requests, shows for each what every hop saw of it, and ends within a few seconds; the exit code is 1 if
+// something was not as it should be. services.go is what to copy from: the policies, the servers, the clients. riprap.yaml
+// has the same figures for "riprap check", which finds out whether they fit each other.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// A request is one that the example sends, with what must come of it.
+type request struct {
+	id, title string
+	path      string
+	waits     time.Duration // what the caller says of its own time; zero: nothing
+	leaves    bool          // the caller goes away once the query is at work
+
+	status  int // of the answer; zero if the caller did not wait for it
+	queries int // attempts that reached the database
+	stopped int // of them were stopped
+}
+
+var requests = []request{
+	{id: "quick", title: "All is well.", path: "/orders/7", status: 200, queries: 1},
+	{id: "hangs", title: "The database hangs. Nobody but payments tries again; this takes about two seconds.",
+		path: "/orders/7?database=hangs", status: 503, queries: 2, stopped: 2},
+	{id: "short", title: "The database hangs, and the caller waits 800 ms: it says so by X-Request-Timeout-Ms: 800.",
+		path: "/orders/7?database=hangs", waits: 800 * time.Millisecond, status: 504, queries: 1, stopped: 1},
+	{id: "gone", title: "The database hangs, and the caller goes away while it does.",
+		path: "/orders/7?database=hangs", leaves: true, queries: 1, stopped: 1},
+	{id: "late", title: fmt.Sprintf("The caller waits 150 ms, and payments does not begin with less than %s.", millis(leastForPayments)),
+		path: "/orders/7", waits: 150 * time.Millisecond, status: 504},
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	flags := flag.NewFlagSet("chain", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	dsn := flags.String("db", "", "a PostgreSQL `database` such as postgres://user@host/name, instead of SQLite in a temporary folder")
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return 0
+	} else if err != nil {
+		return 2
+	}
+	if flags.NArg() > 0 {
+		fmt.Fprintf(stderr, "chain: what is %q? A database comes behind --db.\n", flags.Arg(0))
+		return 2
+	}
+
+	var db *database
+	var err error
+	if *dsn == "" {
+		db, err = openSQLite()
+	} else {
+		db, err = openPostgreSQL(ctx, *dsn)
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "chain:", err)
+		return 2
+	}
+	defer db.close()
+	s, err := start(db, &journal{})
+	if err != nil {
+		fmt.Fprintln(stderr, "chain:", err)
+		return 2
+	}
+	defer s.stop()
+
+	for i, service := range figures.Services {
+		if i > 0 {
+			fmt.Fprint(stdout, " → ")
+		}
+		fmt.Fprintf(stdout, "%s %v", service.Name, service.Limit)
+	}
+	fmt.Fprintf(stdout, " (%s)\n", db.name)
+
+	code := 0
+	for i, r := range requests {
+		fmt.Fprintf(stdout, "\n%d. %s\n", i+1, r.title) // before it is sent: it may take a while
+		sent := time.Now()
+		status, err := s.send(ctx, r)
+		if ctx.Err() != nil {
+			fmt.Fprintln(stderr, "chain: interrupted")
+			return 1
+		}
+		took := time.Since(sent)
+		var visits []visit
+		over := eventually(ctx, func() bool { // a caller that goes away is ahead of its services
+			var over bool
+			visits, over = s.journal.of(r.id)
+			return over
+		})
+		idle := eventually(ctx, func() bool { // PostgreSQL stops a query a moment after it was asked to
+			working, err := db.working(ctx)
+			return err == nil && !working
+		})
+		table(stdout, sent, visits)
+		if r.status != 0 {
+			fmt.Fprintf(stdout, "   The caller got %d %s after %s.\n", status, http.StatusText(status), millis(took))
+		} else {
+			fmt.Fprintf(stdout, "   The caller was gone after %s.\n", millis(took))
+		}
+		wrong := broken(r, status, err, visits)
+		if !over {
+			wrong = append(wrong, "a service is still at work")
+		}
+		if !idle {
+			wrong = append(wrong, "a query is still at work in the database")
+		} else if r.stopped > 0 {
+			fmt.Fprintln(stdout, "   The database says that no query is at work any more.")
+		}
+		if len(wrong) > 0 {
+			fmt.Fprintf(stdout, "   NOT AS PROMISED: %s\n", strings.Join(wrong, "; "))
+			code = 1
+		}
+	}
+	return code
+}
+
+// send sends a request as any client might, curl for example: the chain does not depend on who is in front of it.
+func (s *services) send(ctx context.Context, r request) (status int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.gateway+r.path, nil)
+	if err != nil {
+		return 0, err
+	}
+	req.Header.Set("X-Correlation-Id", r.id)
+	if r.waits > 0 {
+		req.Header.Set("X-Request-Timeout-Ms", fmt.Sprint(r.waits.Milliseconds()))
+	}
+	if r.leaves {
+		go func() {
+			defer cancel()
+			eventually(ctx, func() bool {
+				working, err := s.db.working(ctx)
+				return err == nil && working
+			})
+		}()
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	_, err = io.Copy(io.Discard, resp.Body)
+	return resp.StatusCode, err
+}
+
+// broken says what is not as it should be with a request.
+func broken(r request, status int, err error, visits []visit) (wrong []string) {
+	if status != r.status || err != nil && !(r.leaves && errors.Is(err, context.Canceled)) {
+		wrong = append(wrong, fmt.Sprintf("the caller got %d, %v; want %d", status, err, r.status))
+	}
+	queries, stopped, had := 0, 0, time.Duration(0)
+	for i, v := range visits {
+		if v.hop == "database" {
+			queries++
+			if v.cancelled {
+				stopped++
+			}
+		}
+		if first := v.hop != "database" || queries == 1; i > 0 && first && v.had >= had {
+			wrong = append(wrong, fmt.Sprintf("%s had %v, its caller %v", v.hop, v.had, had))
+		}
+		if r.leaves && !v.cancelled {
+			wrong = append(wrong, v.hop+" did not see that its caller had gone")
+		}
+		had = v.had
+	}
+	if queries != r.queries || stopped != r.stopped {
+		wrong = append(wrong, fmt.Sprintf("%d queries began and %d were stopped, want %d and %d", queries, stopped, r.queries, r.stopped))
+	}
+	return wrong
+}
+
+// eventually waits until a condition holds, for five seconds at most.
+func eventually(ctx context.Context, condition func() bool) bool {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	for !condition() {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	return true
+}
