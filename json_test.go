@@ -20,11 +20,11 @@ func TestAPolicyReadsBackAsItWasWritten(t *testing.T) {
 		{"the zero policy", riprap.Policy{}, `{}`},
 		{"every figure", riprap.Policy{
 			MaxAttempts: 3, Timeout: 90 * time.Second, AttemptTimeout: 800 * time.Millisecond, MinAttempt: 10 * time.Millisecond,
-			MaxWait: time.Hour,
+			MaxWait: time.Hour, Latency: &riprap.Latency{Factor: 2.5, Min: 20 * time.Millisecond},
 			Backoff: riprap.Backoff{Base: 100 * time.Millisecond, Max: 20 * time.Second, Factor: 1.5, Jitter: riprap.Decorrelated},
 			Budget:  &riprap.Budget{Ratio: 0.1, Reserve: 20, Window: time.Minute},
 		}, `{"maxAttempts":3,"timeout":"1m30s","attemptTimeout":"800ms","minAttempt":"10ms",` +
-			`"backoff":{"base":"100ms","max":"20s","factor":1.5,"jitter":"decorrelated"},"maxWait":"1h0m0s",` +
+			`"latency":{"factor":2.5,"min":"20ms"},"backoff":{"base":"100ms","max":"20s","factor":1.5,"jitter":"decorrelated"},"maxWait":"1h0m0s",` +
 			`"budget":{"ratio":0.1,"reserve":20,"window":"1m0s"}}`},
 		{"no limits", riprap.Policy{MaxAttempts: -1, Timeout: -1, AttemptTimeout: -time.Second, MaxWait: -1},
 			`{"maxAttempts":-1,"timeout":"-1ns","attemptTimeout":"-1s","maxWait":"-1ns"}`},

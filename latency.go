@@ -186,7 +186,13 @@ func (l *Latency) refresh(t int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	// An attempt that ends just now may still go to the slot before.
-	if number := t / int64(slotTime); number > l.newest {
+	switch number := t / int64(slotTime); {
+	case l.begun == 0: // others may have told of attempts before the first refresh was through
+		early := l.slots[0]
+		l.slots = window{}
+		l.slots[number%latencySlots] = early
+		l.newest = number
+	case number > l.newest:
 		l.slots.forget(l.newest, number)
 		l.newest = number
 		l.current.Store(nil)
