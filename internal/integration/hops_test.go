@@ -353,3 +353,31 @@ func TestWorkIsNotBegunAfterQueueingTooLong(t *testing.T) {
 		wantRefusal(t, a.resp, a.body)
 	})
 }
+
+// The verdict of such an answer is meant for a caller whose time is over. This one has more.
+func TestServiceThatRanOutOfTimeIsTriedAgainByACallerThatHasMore(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		internal func(*http.Request) bool
+		requests int32
+		status   int
+	}{
+		{"of the same house", everybody, 2, 200},
+		{"of another", nil, 1, 504},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			settles(t)
+			service := serve(t, func(n int, w http.ResponseWriter, r *http.Request) {
+				if n == 1 {
+					<-r.Context().Done()
+				}
+			}, behind(deadline.Middleware{Limit: 50 * time.Millisecond}))
+			client := call(t, service.base())
+			client.transport.Internal = test.internal
+			resp, _, err := client.do(t, request(t, "GET", service.URL, "", nil))
+			if n := service.requests.Load(); err != nil || resp.StatusCode != test.status || n != test.requests {
+				t.Errorf("GET = %v, %v after %d requests, want %d after %d", resp, err, n, test.status, test.requests)
+			}
+		})
+	}
+}
