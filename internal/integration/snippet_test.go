@@ -19,10 +19,11 @@ var packages = map[string]string{
 	"slog": "log/slog", "sql": "database/sql", "strconv": "strconv", "strings": "strings", "sync": "sync",
 	"synctest": "testing/synctest", "testing": "testing", "time": "time",
 	"http": "net/http", "httptest": "net/http/httptest", "url": "net/url",
-	"audit":   "github.com/riprap-go/riprap/audit",
-	"chain":   "github.com/riprap-go/riprap/chain",
-	"riprap":  "github.com/riprap-go/riprap",
-	"riphttp": "github.com/riprap-go/riprap/riphttp",
+	"audit":    "github.com/riprap-go/riprap/audit",
+	"chain":    "github.com/riprap-go/riprap/chain",
+	"deadline": "github.com/riprap-go/riprap/deadline",
+	"riprap":   "github.com/riprap-go/riprap",
+	"riphttp":  "github.com/riprap-go/riprap/riphttp",
 	// Two packages bear the name; a snippet that wants a secret says rand.Text.
 	"rand": "math/rand/v2", "rand.Text": "crypto/rand",
 }
