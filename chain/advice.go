@@ -104,7 +104,7 @@ func (k *checker) raise(b bound, to time.Duration) string {
 		if both := min(b.out.Policy.Timeout, b.out.Policy.AttemptTimeout); both > 0 && to > max(b.out.Policy.Timeout, b.out.Policy.AttemptTimeout) {
 			what = "policy.timeout and policy.attemptTimeout of " + k.place(b.out)
 		}
-		tooHigh = to >= window.tight.Duration
+		tooHigh = to >= window.tight.Duration || b.field == "policy.attemptTimeout" && b.out.crowded(to)
 	}
 	if tooHigh {
 		return fmt.Sprintf("Raise %s from %s to %s, and what is above accordingly.", what, span(b.Duration), span(to))

@@ -79,6 +79,40 @@ func TestTheAdviceFitsWhatIsAboveAndBelow(t *testing.T) {
 	}
 }
 
+func TestARaisedAttemptThatNoLongerFitsIsSaidToNeedMore(t *testing.T) {
+	c := inOrder()
+	p := &call(c, 1).Policy
+	p.MaxAttempts, p.AttemptTimeout, p.Timeout, p.Budget = 2, 1800*ms, 4*time.Second, &riprap.Budget{}
+	p.Backoff, call(c, 1).Idempotent = riprap.Backoff{Base: ms, Max: ms}, true
+	want := "Raise policy.attemptTimeout of orders → payments from 1.8s to 2.4s, and what is above accordingly."
+	if got := chain.Check(c); len(got) != 1 || got[0].Fix != want {
+		t.Errorf("Check =\n%swant the advice: %s", written(got), want)
+	}
+}
+
+func TestTheProductIsThatOfTheAttemptsThatFit(t *testing.T) {
+	for _, test := range []struct {
+		above, below int
+		want         string
+	}{
+		{3, 1, "While c is down, one call at a becomes 3 × 5 = 15 there, and at most 10 are allowed."},
+		{1, 3, "While d is down, one call at a becomes 5 × 3 = 15 there, and at most 10 are allowed."},
+	} {
+		c := row(test.above, 5, test.below)
+		c.MaxCalls = 10
+		c.Services[1].Calls[0].Policy.MaxAttempts = 100
+		var texts []string
+		for _, f := range chain.Check(c) {
+			if f.Rule == "retries-multiply" {
+				texts = append(texts, f.Text)
+			}
+		}
+		if len(texts) != 1 || texts[0] != test.want {
+			t.Errorf("%d attempts above and %d below: got %q, want %q", test.above, test.below, texts, test.want)
+		}
+	}
+}
+
 func TestAfterAHundredWaitsTheOthersCountAsLongAsTheCap(t *testing.T) {
 	c, first := pair()
 	c.MaxCalls = -1

@@ -74,6 +74,14 @@ func (c *Call) waiting(n int, least time.Duration) time.Duration {
 	return plus(sum, scale(max(longest, least), n-longRun))
 }
 
+// crowded reports whether attempts of some other length would not fit into the Timeout.
+func (c *Call) crowded(attempt time.Duration) bool {
+	other := *c
+	other.Policy.AttemptTimeout = attempt
+	n := c.attempts()
+	return n < math.MaxInt && plus(other.begins(n, 0), attempt) > c.timeout()
+}
+
 // longestWait returns the longest of n waits of the backoff.
 func (c *Call) longestWait(n int) (wait time.Duration) {
 	for i := range min(n, longRun) {

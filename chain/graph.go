@@ -28,6 +28,7 @@ type edge struct {
 	disorder bool     // takes part in a finding about the order of timeouts
 	unfit    bool     // its attempts do not fit: found
 	fitting  int      // how many of its attempts fit
+	counted  int      // how many of them count where retries multiply
 }
 
 func newGraph(c *Chain) *graph {

@@ -85,10 +85,11 @@ func (k *checker) multiplied() {
 			if e.retries() {
 				l.via = e
 			}
-			l.calls = product(l.calls, e.attempts())
-			if l.calls > most && e.unfit && e.attempts() > most {
-				l.calls = product(loads[i].calls, e.fitting) // too many by itself, and so it is said already
+			e.counted = e.attempts()
+			if e.unfit && e.counted > most {
+				e.counted = e.fitting // too many by itself, and so it is said already
 			}
+			l.calls = product(l.calls, e.counted)
 			if l.calls > most {
 				k.tooMany(e, l, loads, most)
 			} else if e.to >= 0 && l.calls > loads[e.to].calls {
@@ -101,8 +102,10 @@ func (k *checker) multiplied() {
 func (k *checker) tooMany(e *edge, l load, loads []load, most int) {
 	var factors []string
 	var figures []Figure
+	top, all, others := e, 1, 1 // the first call that is tried again, the product, and that without it
 	for via := e; via != nil; via = loads[via.from].via {
-		factors = append(factors, count(via.attempts()))
+		top, all, others = via, product(all, via.counted), all
+		factors = append(factors, count(via.counted))
 		figures = append(figures, Figure{k.place(via) + ": policy.maxAttempts", count(via.attempts())})
 	}
 	slices.Reverse(factors)
@@ -114,8 +117,13 @@ func (k *checker) tooMany(e *edge, l load, loads []load, most int) {
 	case len(factors) > 1:
 		calls = strings.Join(factors, " × ") + " = " + calls
 	}
+	fix := fmt.Sprintf("of %s from %s to %d.", k.place(e), attempts(e.Call), max(most/loads[e.from].calls, 1))
+	// Retries belong next to what fails, so the layer at the top is the first that should have none.
+	if top != e && others <= most {
+		fix = fmt.Sprintf("of %s from %s to %d, or %s", k.place(top), attempts(top.Call), most/others, fix)
+	}
 	k.atCall(e, retriesMultiply, "policy.maxAttempts",
 		fmt.Sprintf("While %s is down, one call at %s becomes %s there, and at most %d are allowed.", e.To, k.name(l.top), calls, most),
-		fmt.Sprintf("Lower policy.maxAttempts of %s from %s to %d.", k.place(e), attempts(e.Call), max(most/loads[e.from].calls, 1)),
+		"Lower policy.maxAttempts "+fix,
 		append(figures, Figure{"calls", count(l.calls)}, Figure{"maxCalls", count(most)})...)
 }

@@ -60,7 +60,7 @@ var breachesOfRetries = []breach{
 		want: chain.Finding{
 			Rule: "retries-multiply", Service: "c", To: "d", Call: 0, Field: "policy.maxAttempts",
 			Text:    "While d is down, one call at a becomes 2 × 2 × 3 = 12 there, and at most 11 are allowed.",
-			Fix:     "Lower policy.maxAttempts of c → d from 3 to 2.",
+			Fix:     "Lower policy.maxAttempts of a → b from 2 to 1, or of c → d from 3 to 2.",
 			Figures: []chain.Figure{{"a → b: policy.maxAttempts", "2"}, {"b → c: policy.maxAttempts", "2"}, {"c → d: policy.maxAttempts", "3"}, {"calls", "12"}, {"maxCalls", "11"}},
 		},
 	},
@@ -72,7 +72,7 @@ var breachesOfRetries = []breach{
 		want: chain.Finding{
 			Rule: "retries-multiply", Service: "c", To: "d", Call: 0, Field: "policy.maxAttempts",
 			Text:    "While d is down, one call at a becomes 2 × 2 × 3 = 12 there, and at most 10 are allowed.",
-			Fix:     "Lower policy.maxAttempts of c → d from 3 to 2.",
+			Fix:     "Lower policy.maxAttempts of a → b from 2 to 1, or of c → d from 3 to 2.",
 			Figures: []chain.Figure{{"a → b: policy.maxAttempts", "2"}, {"b → c: policy.maxAttempts", "2"}, {"c → d: policy.maxAttempts", "3"}, {"calls", "12"}, {"maxCalls", "10"}},
 		},
 	},

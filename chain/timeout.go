@@ -77,13 +77,13 @@ func (k *checker) latency(e *edge) {
 
 // accordingly says whether more has to change if an attempt gets a higher bound.
 func (k *checker) accordingly(e *edge, to time.Duration) string {
-	higher, total := *e.Call, forever
+	higher, crowded := *e.Call, false
 	if attemptField(e.Call) == "policy.timeout" {
 		higher.Policy.Timeout = to
 	} else {
-		higher.Policy.AttemptTimeout, total = to, e.timeout()
+		higher.Policy.AttemptTimeout, crowded = to, e.crowded(to)
 	}
-	if n := e.attempts(); n < math.MaxInt && plus(higher.begins(n, 0), to) > total || higher.total() >= k.nodes[e.from].window.tight.Duration {
+	if crowded || higher.total() >= k.nodes[e.from].window.tight.Duration {
 		return ", and what is above accordingly"
 	}
 	return ""
