@@ -6,7 +6,6 @@ import (
 	"math"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/riprap-go/riprap"
 	"github.com/riprap-go/riprap/chain"
@@ -232,7 +231,7 @@ func (r *row) painted(p terminal.Palette) []string {
 
 func widest(text string) (n int) {
 	for line := range strings.Lines(text) {
-		n = max(n, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")))
+		n = max(n, terminal.Columns(strings.TrimSuffix(line, "\n")))
 	}
 	return n
 }
@@ -240,18 +239,14 @@ func widest(text string) (n int) {
 // stack writes a row as lines: the service, and its figures in words below it.
 func (r *row) stack(b *strings.Builder, on terminal.Screen) {
 	const least = 24 // columns for words
-	for utf8.RuneCountInString(r.below) > on.Width-least {
+	for terminal.Columns(r.below) > on.Width-least {
 		r.branch, r.below = string([]rune(r.branch)[3:]), string([]rune(r.below)[3:])
 	}
-	room := on.Width - utf8.RuneCountInString(r.branch)
+	room := on.Width - terminal.Columns(r.branch)
 	if r.marks != "" {
-		room -= 1 + utf8.RuneCountInString(r.marks)
+		room -= 1 + terminal.Columns(r.marks)
 	}
-	name := []rune(r.name)
-	if len(name) > room && room > 0 {
-		name = append(name[:room-1], '…')
-	}
-	line := r.branch + string(name)
+	line := r.branch + cut(r.name, room)
 	if r.marks != "" {
 		line += " " + on.Palette.Bad(r.marks)
 	}
@@ -262,7 +257,19 @@ func (r *row) stack(b *strings.Builder, on terminal.Screen) {
 			words = append(words, heads[i]+" "+cell)
 		}
 	}
-	for _, line := range terminal.Wrap(strings.Join(words, ", "), on.Width-utf8.RuneCountInString(r.below)) {
+	for _, line := range terminal.Wrap(strings.Join(words, ", "), on.Width-terminal.Columns(r.below)) {
 		fmt.Fprintln(b, strings.TrimRight(r.below+line, " "))
 	}
+}
+
+// cut shortens a name to so many columns, at least one.
+func cut(name string, columns int) string {
+	if terminal.Columns(name) <= max(columns, 1) {
+		return name
+	}
+	short := []rune(name)
+	for len(short) > 0 && terminal.Columns(string(short)) >= max(columns, 1) {
+		short = short[:len(short)-1]
+	}
+	return string(short) + "…"
 }

@@ -9,7 +9,7 @@ import (
 
 // An Error is one thing that is wrong in a file.
 type Error struct {
-	File         string
+	File         string // its name, such that it can be printed
 	Line, Column int    // from 1; columns are characters
 	Message      string // what is wrong and, if it can be told, what was meant
 	Excerpt      string // the line, with marks below it

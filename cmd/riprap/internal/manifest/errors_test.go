@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/riprap-go/riprap/cmd/riprap/internal/terminal"
 )
 
 // wrong are the errors of a text, one a line, without excerpts.
@@ -107,6 +109,12 @@ func TestAnErrorShowsItsLine(t *testing.T) {
 			"   3 |     limit: 5 # é\n     |            ^\n"},
 		"behind other alphabets": {"services: {é: {limit: soon}}\n", "f:1:23: limit: want a duration such as 500ms, 10s or 1m30s, or none, got \"soon\"\n" +
 			"   1 | services: {é: {limit: soon}}\n     |                       ^^^^\n"},
+		"behind wide characters and accents": {"services: {決済e\u0301: {limit: soon}}\n", "f:1:26: limit: want a duration such as 500ms, 10s or 1m30s, or none, got \"soon\"\n" +
+			"   1 | services: {決済e\u0301: {limit: soon}}\n     |                           ^^^^\n"},
+		"a wide key": {"services: {a: {決済: 5s}}\n", "f:1:16: a service has no key \"決済\": want limit, lease, retention or calls\n" +
+			"   1 | services: {a: {決済: 5s}}\n     |                ^^^^\n"},
+		"a very long key": {"services: {a: {? " + strings.Repeat("k", 5000) + "}}\n", "f:1:18: a service has no key \"" + strings.Repeat("k", 39) + "…\": want limit, lease, retention or calls\n" +
+			"   1 | services: {a: {? " + strings.Repeat("k", 55) + "…\n     |                  " + strings.Repeat("^", 56) + "\n"},
 		"what cannot be printed": {"services: {a: {x\u202e: 3}} \n", "f:1:16: a service has no key \"x\\u202e\": want limit, lease, retention or calls\n" +
 			"   1 | services: {a: {x\ufffd: 3}}\n     |                ^^\n"},
 		"a long line": {"services: {" + strings.Repeat("abcd: {}, ", 20) + "a: {limit: 5}, " + strings.Repeat("dcba: {}, ", 2000) + "}\n",
@@ -127,6 +135,25 @@ func TestAnErrorShowsItsLine(t *testing.T) {
 		}
 		if got := err.Error() + "\n"; got != tt.want {
 			t.Errorf("%s: got\n%swant\n%s", name, got, tt.want)
+		}
+	}
+}
+
+func TestAnExcerptOfWideCharactersStaysWithinItsColumns(t *testing.T) {
+	s := split("f", strings.Repeat("決a済e\u0301", 60))
+	for column := 1; column <= 300; column++ {
+		text := s.excerpt(Place{1, column, 4}, 60)
+		line, marks, _ := strings.Cut(strings.TrimSuffix(text, "\n"), "\n")
+		shown, want := []rune(line), []rune(s.rest(Place{1, column, 1}))[0]
+		before := 0
+		for before < len(shown) && terminal.Columns(string(shown[:before])) < strings.Index(marks, "^") {
+			before++
+		}
+		for before+1 < len(shown) && shown[before] != want && terminal.Columns(string(shown[before])) == 0 {
+			before++
+		}
+		if terminal.Columns(line) > 60 || terminal.Columns(marks) > 60 || want != '\u0301' && (before == len(shown) || shown[before] != want) {
+			t.Fatalf("column %d: want the marks below %q in 60 columns, got\n%s", column, want, text)
 		}
 	}
 }

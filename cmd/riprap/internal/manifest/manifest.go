@@ -36,27 +36,32 @@ type File struct {
 // Read reads the file of the given name, or stdin if it is "-". If there is no chain in it, the error is an [Errors] with
 // all that is wrong; if it cannot be read, it is another one.
 func Read(name string, stdin io.Reader) (*File, error) {
-	from, shown := stdin, "stdin"
+	from, called := stdin, "stdin"
 	if name != "-" {
-		shown = name
+		called = name
 		f, err := os.Open(name)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", Printable(name), bare(err))
 		}
 		defer f.Close()
 		from = f
 	}
 	text, err := io.ReadAll(io.LimitReader(from, Largest+1))
-	if wrong, ok := errors.AsType[*fs.PathError](err); ok { // "read NAME: is a directory"
-		err = wrong.Err
-	}
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%s: %w", shown, err)
+		return nil, fmt.Errorf("%s: %w", Printable(called), bare(err))
 	case len(text) > Largest:
-		return nil, fmt.Errorf("%s: over %d KiB, which no description of services is", shown, Largest>>10)
+		return nil, fmt.Errorf("%s: over %d KiB, which no description of services is", Printable(called), Largest>>10)
 	}
-	return Parse(shown, text)
+	return Parse(called, text)
+}
+
+// bare is an error without the name of its file, as in "read NAME: is a directory".
+func bare(err error) error {
+	if wrong, ok := errors.AsType[*fs.PathError](err); ok {
+		return wrong.Err
+	}
+	return err
 }
 
 // Parse reads the text of a file. An error is an [Errors] with all that is wrong in it, and with the first that is wrong if

@@ -33,7 +33,7 @@ func (r *reader) spent(n *yaml.Node) bool {
 const width = 80
 
 func (r *reader) fail(at Place, what string) {
-	e := Error{r.source.name, at.Line, at.Column, what, ""}
+	e := Error{Printable(r.source.name), at.Line, at.Column, what, ""}
 	if r.said[e] || len(r.errs) == mostErrors {
 		return
 	}
@@ -89,10 +89,10 @@ func (r *reader) unknown(name *yaml.Node, what string, fields []field) {
 		}
 	}
 	if near := nearest(name.Value, names); near != "" {
-		r.failf(name, "%s has no key %q, did you mean %q?", what, name.Value, near)
+		r.failf(name, "%s has no key %q, did you mean %q?", what, short(name.Value), near)
 		return
 	}
-	r.failf(name, "%s has no key %q: want %s", what, name.Value, list(names))
+	r.failf(name, "%s has no key %q: want %s", what, short(name.Value), list(names))
 }
 
 // nearest takes max_attempts, MaxAttempts and max-attempts for maxAttempts, and what suggest does.
@@ -153,7 +153,7 @@ func (m *merger) add(n *yaml.Node) {
 			m.failf(name, "%s: want a name for a key, got %s", m.what, kind(name))
 			continue
 		case twice:
-			m.failf(name, "%s has %q twice, first in line %d", m.what, name.Value, before.Line)
+			m.failf(name, "%s has %q twice, first in line %d", m.what, short(name.Value), before.Line)
 			continue
 		case name.Value == "<<" && name.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) == 0:
 			merges = append(merges, value)

@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/riprap-go/riprap/cmd/riprap/internal/terminal"
 )
 
 // A source is the text of a file in lines.
@@ -105,23 +107,35 @@ func (s source) mark(n *yaml.Node) Place {
 func (s source) excerpt(at Place, columns int) string {
 	number := fmt.Sprintf("%4d | ", at.Line)
 	room := max(columns-len(number), 20)
-	before, marked := at.Column-1, max(1, at.Width)
+	left := max(0, at.Column-1-room) // what is left out anyway
+	line := first(strings.TrimRight(s.rest(Place{at.Line, left + 1, 1}), " \t"), 2*room+1)
+	before := min(at.Column-1-left, len(line)) // the marks
+	behind := min(before+max(1, at.Width), len(line))
+
 	from := 0
-	if most := max(0, before+min(marked, room/2)+8-room); utf8.RuneCountInString(s.lines[at.Line-1]) > room {
-		from = min(before, most)
+	if left > 0 || wide(line) > room {
+		marks := min(max(1, wide(line[before:behind])), room/2)
+		for from < before && wide(line[from:before])+marks+8 > room {
+			from++
+		}
 	}
-	line := first(strings.TrimRight(s.rest(Place{at.Line, from + 1, 1}), " \t"), room+1)
-	if from > 0 { // two columns are for the sign that something is left out
+	if line, before, behind = line[from:], before-from, behind-from; left+from > 0 { // two columns are for the sign that something is left out
 		line = append([]rune("… "), line[min(2, len(line)):]...)
-		before = max(before-from, 2)
+		before = max(before, 2)
 	}
-	if len(line) > room {
-		line = append(line[:room-1], '…')
+	if wide(line) > room {
+		for wide(line) > room-1 {
+			line = line[:len(line)-1]
+		}
+		line = append(line, '…')
 	}
-	marked = max(1, min(marked, len(line)-before))
-	blank := strings.Repeat(" ", len(number)-2) + "| "
-	return number + string(line) + "\n" + blank + strings.Repeat(" ", before) + strings.Repeat("^", marked) + "\n"
+	before, behind = min(before, len(line)), min(behind, len(line))
+	blank := strings.Repeat(" ", len(number)-2) + "| " + strings.Repeat(" ", wide(line[:before]))
+	return number + string(line) + "\n" + blank + strings.Repeat("^", max(1, wide(line[before:max(before, behind)]))) + "\n"
 }
+
+// wide is how many columns a part of a line takes.
+func wide(line []rune) int { return terminal.Columns(string(line)) }
 
 // first are so many characters of a text at most, such that they can be printed.
 func first(text string, n int) (line []rune) {
@@ -134,7 +148,7 @@ func first(text string, n int) (line []rune) {
 	return line
 }
 
-// printable is a character that stands for c and takes one column, whatever c would do to a terminal.
+// printable is a character that stands for c and does nothing to a terminal but to be seen, whatever c would do.
 func printable(c rune) rune {
 	switch {
 	case c == '\t':
@@ -144,3 +158,7 @@ func printable(c rune) rune {
 	}
 	return c
 }
+
+// Printable is a text in which each character that would do something to a terminal has another in its place: the name of a
+// file may be anything.
+func Printable(text string) string { return strings.Map(printable, text) }

@@ -94,7 +94,7 @@ func FuzzBarsFillTheirStrip(f *testing.F) {
 			t.Fatalf("Bars in %d rows: got %d lines", rows, len(lines))
 		}
 		for _, line := range lines {
-			if n := columns(line); n != s.Columns() || n > max(1, width) {
+			if n := Columns(line); n != s.Columns() || n > max(1, width) {
 				t.Errorf("%+v of %v, %v, %v up to %v: got a line of %d columns, want %d", s, a, b, c, top, n, s.Columns())
 			}
 			if strings.Trim(line, " ▁▂▃▄▅▆▇█") != "" {

@@ -3,7 +3,6 @@ package terminal
 import (
 	"regexp"
 	"strings"
-	"unicode/utf8"
 )
 
 // A Palette paints text, or leaves it alone if it is false. A color always means the same and must never say anything
@@ -40,9 +39,6 @@ var color = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
 // plain is s without colors.
 func plain(s string) string { return color.ReplaceAllString(s, "") }
-
-// columns is how many columns s takes. Colors take none.
-func columns(s string) int { return utf8.RuneCountInString(plain(s)) }
 
 // carry ends the color that is open at the end of a line and begins it anew on the next, so that it does not run into
 // what stands beside the lines.

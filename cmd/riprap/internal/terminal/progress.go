@@ -126,11 +126,11 @@ func (p *Progress) bar(done int, stands bool) string {
 	total := strconv.Itoa(p.total)
 	count := Left(strconv.Itoa(done), len(total)) + " of " + total
 	tail, reserved := p.left(done), "about 99 min left"
-	if stands && columns(p.what+between+count+between+p.waits) <= p.on.Width {
+	if stands && Columns(p.what+between+count+between+p.waits) <= p.on.Width {
 		tail, reserved = p.waits, p.waits
 	}
 	parts := []string{p.what}
-	room := p.on.Width - columns(p.what+between+between+count+between+reserved)
+	room := p.on.Width - Columns(p.what+between+between+count+between+reserved)
 	if room = min(room, widest); room >= least {
 		full := int(float64(room) * float64(done) / float64(max(1, p.total)))
 		parts = append(parts, strings.Repeat("█", full)+p.on.Palette.Quiet(strings.Repeat("░", room-full)))

@@ -222,7 +222,7 @@ func TestABarFitsOnItsScreen(t *testing.T) {
 					p.Done(done)
 					time.Sleep(time.Second)
 					bar := p.bar(p.steps(), false)
-					if n := columns(bar); width > 0 && n > width {
+					if n := Columns(bar); width > 0 && n > width {
 						t.Errorf("%d columns: got a bar of %d: %q", width, n, bar)
 					}
 					blocks := strings.Count(bar, "█") + strings.Count(bar, "░")

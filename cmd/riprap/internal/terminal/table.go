@@ -70,7 +70,7 @@ func layout(rows [][]string, screen int) (first [][]string, widths []int) {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], columns(cell))
+			widths[i] = max(widths[i], Columns(cell))
 		}
 		least = max(least, widest(hang(row, 0)))
 	}
@@ -93,7 +93,7 @@ func hang(row []string, width int) []string {
 	if len(row) == 0 {
 		return []string{""}
 	}
-	if columns(row[0]) <= width {
+	if Columns(row[0]) <= width {
 		return row[:1]
 	}
 	lines := Wrap(row[0], width)
@@ -110,7 +110,7 @@ func hang(row []string, width int) []string {
 func widest(lines []string) int {
 	n := 0
 	for _, line := range lines {
-		n = max(n, columns(line))
+		n = max(n, Columns(line))
 	}
 	return n
 }

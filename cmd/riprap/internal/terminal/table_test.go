@@ -107,9 +107,9 @@ func FuzzATableStaysOnTheScreenAndKeepsItsWords(f *testing.F) {
 		}
 		table := Table{Rows: [][]string{{first, second}}}
 		got := table.Text(Screen{Width: width})
-		most := max(width, widest(hang(table.Rows[0], 0))+len(between)+columns(second))
+		most := max(width, widest(hang(table.Rows[0], 0))+len(between)+Columns(second))
 		for line := range strings.Lines(got) {
-			if n := columns(strings.TrimSuffix(line, "\n")); n > most {
+			if n := Columns(strings.TrimSuffix(line, "\n")); n > most {
 				t.Errorf("%q, %q in %d columns: got a line of %d, want at most %d", first, second, width, n, most)
 			}
 		}

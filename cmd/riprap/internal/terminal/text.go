@@ -8,11 +8,11 @@ import (
 
 // Pad fills s with blanks up to n columns: its text stands at the left. Colors in s take no columns. What is wider is
 // returned as it is.
-func Pad(s string, n int) string { return s + blanks(n-columns(s)) }
+func Pad(s string, n int) string { return s + blanks(n-Columns(s)) }
 
 // Left puts blanks left of s up to n columns: its text stands at the right. Colors in s take no columns. What is wider
 // is returned as it is.
-func Left(s string, n int) string { return blanks(n-columns(s)) + s }
+func Left(s string, n int) string { return blanks(n-Columns(s)) + s }
 
 func blanks(n int) string { return strings.Repeat(" ", max(0, n)) }
 
@@ -34,7 +34,7 @@ func Wrap(text string, width int) []string {
 		switch {
 		case line == "":
 			line = word
-		case columns(line)+1+columns(word) > width:
+		case Columns(line)+1+Columns(word) > width:
 			lines, line = append(lines, line), word
 		default:
 			line += " " + word

@@ -70,8 +70,8 @@ func FuzzWrapKeepsEveryWordAndItsWidth(f *testing.F) {
 		for _, line := range lines {
 			words := strings.Split(line, " ")
 			for _, word := range words[:len(words)-1] {
-				if columns(line) > width && !endsInDigit(word) {
-					t.Errorf("Wrap(%q, %d): got %q of %d columns, want it broken after %q", text, width, line, columns(line), word)
+				if Columns(line) > width && !endsInDigit(word) {
+					t.Errorf("Wrap(%q, %d): got %q of %d columns, want it broken after %q", text, width, line, Columns(line), word)
 				}
 			}
 		}
