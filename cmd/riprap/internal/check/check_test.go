@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/riprap-go/riprap/cmd/riprap/internal/exit"
+	"github.com/riprap-go/riprap/cmd/riprap/internal/manifest"
 )
 
 // checked runs the subcommand and returns what it prints.
@@ -123,7 +125,7 @@ func TestWhatCannotBeReadIsAMistakeInTheConfiguration(t *testing.T) {
 ` + file + `:3:14: limit: a number without a unit, did you mean 3s?
    3 |   b: {limit: 3}
      |              ^`},
-		"missing":       {[]string{file + "x"}, "riprap check: open " + file + "x: no such file or directory (riprap check -h shows what it takes)"},
+		"missing":       {[]string{file + "x"}, "riprap check: " + file + "x: no such file or directory (riprap check -h shows what it takes)"},
 		"a folder":      {[]string{dir}, "riprap check: " + dir + ": is a directory (riprap check -h shows what it takes)"},
 		"empty stdin":   {[]string{"-"}, "stdin:1:1: there is nothing in it: want services and their calls\n   1 | \n     | ^"},
 		"wrong as JSON": {[]string{"--json", "-"}, "stdin:1:1: there is nothing in it: want services and their calls\n   1 | \n     | ^"},
@@ -136,10 +138,33 @@ func TestWhatCannotBeReadIsAMistakeInTheConfiguration(t *testing.T) {
 	}
 }
 
+func TestTheNameOfAFileDoesNothingToATerminal(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "a\x1b[31m\n.yaml")
+	for text, want := range map[string]string{
+		"":                          "no such file",
+		"services: {a: }":           "",
+		"services: {a: , b: }":      "unreachable",
+		"services: {a: {limit: 5}}": "a number without a unit",
+		strings.Repeat("#", manifest.Largest) + "##": "over 1024 KiB",
+	} {
+		if text != "" {
+			if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+				t.Skip("no file can have this name here: ", err)
+			}
+		}
+		out, err := checked(t, "", name)
+		if all := fmt.Sprint(out, err); strings.ContainsAny(all, "\x1b") || !strings.Contains(all, want) {
+			t.Errorf("%.30q: got %q, want %q and no escape", text, all, want)
+		}
+		os.Remove(name)
+	}
+}
+
 func TestArgumentsThatMakeNoSense(t *testing.T) {
 	for args, want := range map[string]string{
 		"-fail-on jitter -":     `-fail-on: no rule "jitter"; there are unknown-service`,
 		"-fail-on no-jiter -":   `-fail-on: no rule "no-jiter", did you mean no-jitter?`,
+		"-fail-on all,none -":   `-fail-on: all stands alone, got "all,none"`,
 		"-fail-on al -":         `-fail-on: no rule "al", did you mean all?`,
 		"-fail-on no-jitter, -": `-fail-on: no rule ""; there are`,
 		"- --jsn":               "flag provided but not defined: -jsn, did you mean -json?",

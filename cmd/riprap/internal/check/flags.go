@@ -99,6 +99,9 @@ func rules(listed string) ([]string, error) {
 	var picked []string
 	for id := range strings.SplitSeq(listed, ",") {
 		id = strings.TrimSpace(id)
+		if id == "all" || id == "none" {
+			return nil, fmt.Errorf("-fail-on: %s stands alone, got %q", id, listed)
+		}
 		if !slices.Contains(known, id) {
 			if like := suggest.Near(id, append([]string{"all", "none"}, known...)); like != "" {
 				return nil, fmt.Errorf("-fail-on: no rule %q, did you mean %s?", id, like)

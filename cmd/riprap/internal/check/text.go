@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/riprap-go/riprap/chain"
+	"github.com/riprap-go/riprap/cmd/riprap/internal/manifest"
 	"github.com/riprap-go/riprap/cmd/riprap/internal/terminal"
 )
 
@@ -32,7 +33,7 @@ func (r *report) text(on terminal.Screen) string {
 // finding is what is said of one of them, below its number in the picture.
 func (r *report) finding(b *strings.Builder, on terminal.Screen, number int, f chain.Finding) {
 	at := r.place(f)
-	head := fmt.Sprintf("%d %s, %s:%d:%d", number, f.Rule, r.file.Name, at.Line, at.Column)
+	head := fmt.Sprintf("%d %s, %s:%d:%d", number, f.Rule, manifest.Printable(r.file.Name), at.Line, at.Column)
 	if !r.fails(f.Rule) {
 		head += " (only reported)"
 	}
