@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/riprap-go/riprap/deadline"
@@ -31,7 +32,7 @@ func ExampleMiddleware() {
 	for _, left := range []string{"900", "4"} {
 		w := httptest.NewRecorder()
 		service.ServeHTTP(w, request("X-Request-Timeout-Ms", left))
-		fmt.Println(w.Code, w.Header().Get(deadline.ExceededHeader), w.Body)
+		fmt.Println(w.Code, w.Header().Get(deadline.ExceededHeader), strings.TrimSpace(w.Body.String()))
 	}
 	// Output:
 	// 200  here you are

@@ -70,7 +70,7 @@ func (m Middleware) Handler(next http.Handler) http.Handler {
 			left = min(left, outer.Sub(arrived))
 		}
 		if left < least {
-			refuse(w, fmt.Sprintf("The request has %v left. With less than %v it is not begun.", max(left, 0), least))
+			refuse(w, fmt.Sprintf("The request has %v left. With less than %v it is not begun.", brief(max(left, 0)), least))
 			return
 		}
 		a := &answer{ResponseWriter: w, request: served}
@@ -84,7 +84,7 @@ func (m Middleware) Handler(next http.Handler) http.Handler {
 		r.Header = header
 		next.ServeHTTP(a.writer(), r)
 		if !a.begun && a.late() {
-			refuse(a, fmt.Sprintf("The request was not answered within the %v that it had.", left))
+			refuse(a, fmt.Sprintf("The request was not answered within the %v that it had.", brief(left)))
 		}
 	})
 }
@@ -114,5 +114,14 @@ func refuse(w http.ResponseWriter, detail string) {
 		panic(err) // strings and a number
 	}
 	w.WriteHeader(http.StatusGatewayTimeout)
-	w.Write(body)
+	w.Write(append(body, '\n')) // a shell is grateful
+}
+
+// brief cuts a duration to its first three digits. It is never rounded up: what is too little must not look like enough.
+func brief(d time.Duration) time.Duration {
+	unit := time.Duration(1)
+	for d/unit >= 1000 {
+		unit *= 10
+	}
+	return d.Truncate(unit)
 }

@@ -8,6 +8,7 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -120,6 +121,31 @@ func checkExceeded(t *testing.T, w *httptest.ResponseRecorder, detail string) {
 func TestARefusalIsAProblemWithItsFigures(t *testing.T) {
 	w := serve(deadline.Middleware{Least: 20 * time.Millisecond}, nil, "X-Request-Timeout-Ms", "7")
 	checkExceeded(t, w, "The request has 7ms left. With less than 20ms it is not begun.")
+}
+
+func TestARefusalNamesFiguresThatCanBeRead(t *testing.T) {
+	for deadlineIn, detail := range map[time.Duration]string{
+		9999999:          "The request has 9.99ms left. With less than 10ms it is not begun.",
+		1234567:          "The request has 1.23ms left. With less than 10ms it is not begun.",
+		999:              "The request has 999ns left. With less than 10ms it is not begun.",
+		-23456789:        "The request has 0s left. With less than 10ms it is not begun.",
+		1234567890:       "The request was not answered within the 1.23s that it had.",
+		488425166:        "The request was not answered within the 488ms that it had.",
+		95 * time.Second: "The request was not answered within the 1m35s that it had.",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), deadlineIn)
+			defer cancel()
+			w := httptest.NewRecorder()
+			deadline.Middleware{Limit: -1}.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				<-r.Context().Done()
+			})).ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", "/", nil))
+			checkExceeded(t, w, detail)
+			if body := w.Body.String(); !strings.HasSuffix(body, "}\n") || strings.Count(body, "\n") != 1 {
+				t.Errorf("body %q, want one line that ends", body)
+			}
+		})
+	}
 }
 
 func TestAHandlerThatReturnsLateWithoutAWordIsAnsweredFor(t *testing.T) {
