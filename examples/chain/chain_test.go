@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 
@@ -240,8 +241,29 @@ func TestABrokenPromiseIsInTheExitCode(t *testing.T) {
 	}
 }
 
+func TestHelpIsForAPager(t *testing.T) {
+	for _, arg := range []string{"-h", "--help"} {
+		var out, errs bytes.Buffer
+		code := run(t.Context(), []string{arg}, &out, &errs)
+		if code != 0 || errs.Len() > 0 || !strings.HasPrefix(out.String(), "usage: chain ") || !strings.Contains(out.String(), "--db") {
+			t.Errorf("run(%q) = %d, stdout %q, stderr %q, want 0 and the usage on stdout", arg, code, &out, &errs)
+		}
+		for line := range strings.Lines(out.String()) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
+				t.Errorf("the line %q has %d columns, want 80 at most", line, n)
+			}
+		}
+	}
+}
+
+func TestTheUsageCountsTheRequests(t *testing.T) {
+	if !strings.Contains(usage, "five requests") || len(requests) != 5 {
+		t.Errorf("there are %d requests, want as many as the usage says", len(requests))
+	}
+}
+
 func TestWrongUsageIsTold(t *testing.T) {
-	for _, args := range [][]string{{"--dsn", "x"}, {"postgres://nobody@localhost/x"}, {"--db", "postgres://%"}} {
+	for _, args := range [][]string{{"--dsn", "x"}, {"postgres://nobody@localhost/x"}, {"--db", "postgres://%"}, {"--db"}, {"--db="}} {
 		var errs bytes.Buffer
 		if code := run(t.Context(), args, io.Discard, &errs); code != 2 || errs.Len() == 0 {
 			t.Errorf("run(%q) = %d, stderr %q, want 2 and a reason", args, code, &errs)

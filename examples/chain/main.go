@@ -54,13 +54,25 @@ var requests = []request{
 		path: "/orders/7", waits: 150 * time.Millisecond, status: 504},
 }
 
+const usage = `usage: chain [--db DATABASE]
+
+Sends five requests through gateway → orders → payments to a database, on
+loopback, and shows what every hop saw of them: how much time it had, and when
+it stopped. The exit code is 1 if something was not as it should be.
+
+  --db DATABASE   PostgreSQL, such as postgres://user@host/name; nothing is made
+                  there. Without it: SQLite in a temporary folder
+`
+
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("chain", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	dsn := flags.String("db", "", "a PostgreSQL `database` such as postgres://user@host/name, instead of SQLite in a temporary folder")
+	flags.SetOutput(io.Discard)
+	dsn := flags.String("db", "", "")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		fmt.Fprint(stdout, usage)
 		return 0
 	} else if err != nil {
+		fmt.Fprintf(stderr, "chain: %v\n\n%s", err, usage)
 		return 2
 	}
 	if flags.NArg() > 0 {
@@ -68,9 +80,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 2
 	}
 
+	asked := false
+	flags.Visit(func(*flag.Flag) { asked = true })
+	if asked && *dsn == "" { // as from a variable that is not set
+		fmt.Fprintln(stderr, "chain: --db without a database. Without --db it is SQLite.")
+		return 2
+	}
 	var db *database
 	var err error
-	if *dsn == "" {
+	if !asked {
 		db, err = openSQLite()
 	} else {
 		db, err = openPostgreSQL(ctx, *dsn)
