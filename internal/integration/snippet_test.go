@@ -18,7 +18,7 @@ var packages = map[string]string{
 	"log": "log", "maps": "maps", "math": "math", "net": "net", "os": "os", "slices": "slices",
 	"slog": "log/slog", "sql": "database/sql", "strconv": "strconv", "strings": "strings", "sync": "sync",
 	"synctest": "testing/synctest", "testing": "testing", "time": "time",
-	"http": "net/http", "httptest": "net/http/httptest", "url": "net/url",
+	"http": "net/http", "httptest": "net/http/httptest", "httputil": "net/http/httputil", "url": "net/url",
 	"audit":    "github.com/riprap-go/riprap/audit",
 	"chain":    "github.com/riprap-go/riprap/chain",
 	"deadline": "github.com/riprap-go/riprap/deadline",
