@@ -96,6 +96,39 @@ func (p *Policy) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
+type snapshotJSON struct {
+	Count    int      `json:"count"`
+	P50      duration `json:"p50"`
+	P95      duration `json:"p95"`
+	P99      duration `json:"p99"`
+	TimedOut float64  `json:"timedOut"`
+	Bound    duration `json:"bound"`
+}
+
+// MarshalJSON writes durations as text, as a Policy does.
+func (s LatencySnapshot) MarshalJSON() ([]byte, error) {
+	return json.Marshal(snapshotJSON{
+		Count: s.Count, P50: duration(s.P50), P95: duration(s.P95), P99: duration(s.P99),
+		TimedOut: s.TimedOut, Bound: duration(s.Bound),
+	})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. An error leaves s as it was.
+func (s *LatencySnapshot) UnmarshalJSON(text []byte) error {
+	var form snapshotJSON
+	if err := json.Unmarshal(text, &form); err != nil {
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			err = wrongType(wrong)
+		}
+		return fmt.Errorf("riprap: snapshot of a latency: %w", err)
+	}
+	*s = LatencySnapshot{
+		Count: form.Count, P50: time.Duration(form.P50), P95: time.Duration(form.P95), P99: time.Duration(form.P99),
+		TimedOut: form.TimedOut, Bound: time.Duration(form.Bound),
+	}
+	return nil
+}
+
 // wrongType says what is wrong in the words of the text: whoever wrote it does not know our types.
 func wrongType(err *json.UnmarshalTypeError) error {
 	where, want := "", err.Type.String()

@@ -159,3 +159,36 @@ func FuzzPolicyJSON(f *testing.F) {
 		}
 	})
 }
+
+func TestASnapshotReadsBackAsItWasWritten(t *testing.T) {
+	s := riprap.LatencySnapshot{
+		Count: 1200, P50: 12 * time.Millisecond, P95: 80 * time.Millisecond, P99: 121110528,
+		TimedOut: 0.005, Bound: 363331584,
+	}
+	const want = `{"count":1200,"p50":"12ms","p95":"80ms","p99":"121.110528ms","timedOut":0.005,"bound":"363.331584ms"}`
+	text, err := json.Marshal(s)
+	if string(text) != want || err != nil {
+		t.Errorf("Marshal = %s, %v, want %s", text, err, want)
+	}
+	var back riprap.LatencySnapshot
+	if err := json.Unmarshal([]byte(want), &back); err != nil || back != s {
+		t.Errorf("Unmarshal(%s) = %+v, %v, want %+v", want, back, err, s)
+	}
+}
+
+func TestASnapshotThatCannotBeReadChangesNothing(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"bound":"90ms","p50":12}`:   `p50: want a duration as text, like "800ms", got number`,
+		`{"bound":"ninety"}`:          `time: invalid duration "ninety"`,
+		`{"bound":"90ms","count":{}}`: `count: want int, got object`,
+	} {
+		s := riprap.LatencySnapshot{Bound: time.Second}
+		err := json.Unmarshal([]byte(text), &s)
+		if want := "riprap: snapshot of a latency: " + want; err == nil || err.Error() != want {
+			t.Errorf("Unmarshal(%s) = %v, want %s", text, err, want)
+		}
+		if s != (riprap.LatencySnapshot{Bound: time.Second}) {
+			t.Errorf("after Unmarshal(%s) the snapshot is %+v, want it as it was", text, s)
+		}
+	}
+}
