@@ -156,9 +156,9 @@ func TestFailuresAreNoSampleHoweverFast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		service := pace(20 * time.Millisecond)
 		client := &riphttp.Transport{Base: service, Adaptive: true, Policy: tries(1)}
-		calls(t, client, "GET", serviceURL, 300)
-		service.set(time.Millisecond, 500)
-		calls(t, client, "GET", serviceURL, 3000)
+		calls(t, client, "GET", serviceURL, 250)
+		service.set(0, 500)
+		calls(t, client, "GET", serviceURL, 30_000) // were they samples, the others would be less than a hundredth
 		service.wantBound(t, client, serviceURL, 60*time.Millisecond)
 	})
 }
