@@ -27,7 +27,9 @@ const (
 // The request has a correlation id, in the handler's request, its context and the answer's header: the one that came in,
 // or a new one where there was none or it is not a plain token of at most 128 characters.
 //
-// A route that streams for longer than Limit needs a Middleware of its own.
+// The time is that of the whole answer. A route that streams for longer than Limit needs a Middleware of its own, and callers
+// who tell it as much. A handler that cannot finish what it has begun should panic with [http.ErrAbortHandler]: if it
+// returns, the client takes a part for the whole.
 type Middleware struct {
 	// Limit is the longest that a request is worked on, whatever its caller says. Zero means 30 seconds, negative
 	// means no limit.

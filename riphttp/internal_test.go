@@ -298,6 +298,51 @@ func TestStreamOfAnInternalServiceOutlivesTheAttemptsBound(t *testing.T) {
 	})
 }
 
+// What the documentation says of long answers.
+func TestLongAnswerNeedsAnAttemptThatMayTakeAsLong(t *testing.T) {
+	long := &riprap.Policy{Timeout: time.Hour, AttemptTimeout: time.Hour, Latency: &riprap.Latency{Factor: -1}}
+	for name, tt := range map[string]struct {
+		adaptive bool
+		own      *riprap.Policy
+		whole    bool
+	}{
+		"by the bound of every attempt":             {false, nil, false},
+		"by a policy of its own":                    {false, long, true},
+		"by the bound that was learned":             {true, nil, false},
+		"by a policy of its own where all is usual": {true, long, true},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			server := memhttp.Serve(deadline.Middleware{Limit: time.Hour}.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				for range 10 {
+					io.WriteString(w, "line\n")
+					if r.URL.Path != "/long" {
+						return
+					}
+					http.NewResponseController(w).Flush()
+					select {
+					case <-time.After(5 * time.Second):
+					case <-r.Context().Done():
+						panic(http.ErrAbortHandler)
+					}
+				}
+			})))
+			base := server.Transport()
+			client := &riphttp.Transport{Base: base, Internal: always(true), Adaptive: tt.adaptive}
+			for range 200 {
+				result(t, client, newRequest(t, "GET", memhttp.URL, nil))
+			}
+			time.Sleep(time.Second)
+			req := newRequest(t, "GET", memhttp.URL+"/long", nil)
+			_, body, err := result(t, client, req.WithContext(riphttp.WithPolicy(req.Context(), tt.own)))
+			if whole := len(body) == 50 && err == nil; whole != tt.whole || !whole && err == nil {
+				t.Errorf("the answer of 50 s gave %d of 50 bytes, %v, want all of them: %v", len(body), err, tt.whole)
+			}
+			base.CloseIdleConnections()
+			server.Stop()
+		})
+	}
+}
+
 func TestInternalServiceKnowsItsTimeOverTheWire(t *testing.T) {
 	for _, protocol := range []string{"HTTP/1.1", "HTTP/2.0"} {
 		inBubble(t, protocol, func(t *testing.T) {

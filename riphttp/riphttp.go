@@ -80,8 +80,9 @@ type Transport struct {
 	// correlation id and whether it serves a retry, in the headers of package deadline. With less time left than is useful
 	// (Policy.MinAttempt, after what is kept back for the way) no such request is sent. When the service fails in the last
 	// quarter of the time that it was given, or says that it ran out of it, the attempt counts as one that timed out. Its
-	// X-Should-Retry: false is handed on to a deadline.Middleware that serves the caller. Nil means that no request goes to
-	// such a service.
+	// X-Should-Retry: false is handed on to a deadline.Middleware that serves the caller. The time told is that of an attempt,
+	// and a deadline.Middleware at the service ends its work then, also within the body: an answer that takes longer needs a
+	// policy of its own (docs/deadlines.md, long answers). Nil means that no request goes to such a service.
 	Internal func(*http.Request) bool
 
 	// MaxReplay is the largest body without GetBody, in bytes, that is read into memory first so that it can be sent
