@@ -47,7 +47,8 @@ const (
 // each time, and being rare would never widen the bound: give it a Latency of its own.
 //
 // The zero Latency is ready to use; its fields must not change once it is in use. It may be used by many goroutines at
-// once. Recording waits for nothing. It holds at most 48 KiB of samples.
+// once. Recording takes no lock, but for the first attempt in ten seconds and for one that timed out. It holds at most 48 KiB
+// of samples.
 type Latency struct {
 	// Factor times the p99 is the bound. Zero means three; two to three is sensible, and less than one is one. Negative
 	// means that there is no bound: the Latency only observes.
