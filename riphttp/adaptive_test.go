@@ -177,6 +177,9 @@ func TestImpatientCallerIsNoSample(t *testing.T) {
 		"policy with a short timeout": func(ctx context.Context) (context.Context, context.CancelFunc) {
 			return riphttp.WithPolicy(ctx, &riprap.Policy{Timeout: 30 * time.Millisecond}), func() {}
 		},
+		"policy with a short bound": func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return riphttp.WithPolicy(ctx, &riprap.Policy{MaxAttempts: 1, AttemptTimeout: 30 * time.Millisecond}), func() {}
+		},
 	} {
 		for _, internal := range []bool{false, true} {
 			inBubble(t, fmt.Sprint(name, ", internal ", internal), func(t *testing.T) {

@@ -42,12 +42,13 @@ type call struct {
 	broken      int            // large uploads that the connection did not survive
 	current     *exchange      // the attempt at hand
 	until       time.Time      // when it must be over; zero means whenever
+	hasty       bool           // that is sooner than for other requests, by a policy of this one's own
 	resp        *http.Response // of the attempt at hand, as long as it is ours to close
 	told        bool           // that the call is over, or its answer's body will tell
 	internal    bool           // the service is told what package deadline tells
 	handed      time.Duration  // the time that it was given for the attempt at hand
 	spent       time.Time      // when that is over; zero means never
-	excused     bool           // its word not to try again, since that time was over
+	excused     bool           // its X-Should-Retry: false does not count, since that time was over
 	correlation string         // the id that it was told, the same on every attempt
 }
 
@@ -184,6 +185,7 @@ func (c *call) begin(ctx context.Context, now time.Time, body io.ReadCloser) *ht
 	first := c.op.Attempts == 0
 	until := c.op.Begin(now)
 	c.until, c.excused = until, false
+	c.hasty = c.isHasty(now)
 	trace := c.policy.Trace
 	if trace != nil && trace.Attempt != nil {
 		e := riprap.Event{Name: c.destination.name, Attempts: c.op.Attempts, Sends: c.sends}

@@ -22,7 +22,7 @@ func (c *call) learn(ctx context.Context, now time.Time, failure error) {
 		c.op.Observe(time.Now(), nil)
 	case failure == nil:
 	case c.hurried(ctx, now, failure):
-		c.op.Observe(time.Time{}, errAborted) // which is no sample
+		c.op.Observe(time.Time{}, errAborted) // no sample, nor is what Next is told of this attempt
 		return
 	case c.timedOut(failure) && !c.until.IsZero():
 		c.op.Observe(c.until, failure) // however early the service saw that its time would not do
@@ -41,7 +41,19 @@ func (c *call) hurried(ctx context.Context, now time.Time, failure error) bool {
 		return false
 	}
 	callers, ok := ctx.Deadline()
-	return ok && !c.until.Before(callers) || c.policy != &c.destination.policy && c.until.Equal(c.op.Deadline)
+	return ok && !c.until.Before(callers) || c.hasty
+}
+
+// isHasty reports whether the attempt that begins at the time now is bounded by a Timeout, or a shorter AttemptTimeout, that
+// only this request's policy has.
+func (c *call) isHasty(now time.Time) bool {
+	usual := &c.destination.policy
+	if c.policy == usual || c.until.IsZero() {
+		return false
+	}
+	attempt := c.policy.AttemptTimeout
+	shorter := usual.AttemptTimeout <= 0 || attempt < usual.AttemptTimeout
+	return c.until.Equal(c.op.Deadline) || shorter && c.until.Equal(now.Add(attempt))
 }
 
 // timedOut reports whether the failure is a response that overdue takes for a timeout.

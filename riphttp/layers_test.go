@@ -258,6 +258,11 @@ func TestCallersFaultDoesNotMakeAServiceLookDead(t *testing.T) {
 			own := riphttp.WithPolicy(req.Context(), &riprap.Policy{Timeout: 20 * time.Millisecond})
 			result(t, client, req.WithContext(own))
 		},
+		"policy with a short bound": func(t *testing.T, client *riphttp.Transport) {
+			req := newRequest(t, "GET", serviceURL, nil)
+			own := riphttp.WithPolicy(req.Context(), &riprap.Policy{AttemptTimeout: 20 * time.Millisecond})
+			result(t, client, req.WithContext(own))
+		},
 		"cancel": func(t *testing.T, client *riphttp.Transport) {
 			req := newRequest(t, "GET", serviceURL, nil)
 			ctx, cancel := context.WithCancel(req.Context())
