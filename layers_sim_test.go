@@ -174,7 +174,7 @@ func TestMarkersOfTheLayersCostNoAnswersInABrownout(t *testing.T) {
 	for _, budgets := range layerBudgets {
 		t.Run(budgets.name, func(t *testing.T) {
 			answered := func(m markers) float64 {
-				share, _ := (&layered{markers: m, failing: .5, budget: budgets.budget, seed: 1}).run(t, 5000)
+				share, _ := (&layered{markers: m, failing: .5, budget: budgets.budget, seed: 1}).run(t, 2000)
 				return share
 			}
 			without, with := answered(markers{}), answered(bothMarkers)
