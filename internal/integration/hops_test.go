@@ -205,16 +205,13 @@ func TestEveryHopSeesThatTheCallerLeft(t *testing.T) {
 func TestEveryHopEndsByTheDeadlineOfTheClient(t *testing.T) {
 	each(t, func(t *testing.T, by time.Duration, changes ...func(*httptest.Server)) {
 		settles(t)
-		reached, release, ends := make(chan struct{}, 9), make(chan struct{}), make(chan end, 27)
+		release := make(chan struct{})
 		defer close(release)
-		client, url := row(t, by, waiting(reached, release, ends), changes...)
-
-		timeout := 100 * time.Millisecond
-		for len(reached) == 0 { // until the machine is quick enough
-			timeout *= 2
-			for len(ends) > 0 {
-				<-ends
-			}
+		var reached chan struct{}
+		var ends chan end
+		for timeout := 200 * time.Millisecond; len(reached) == 0; timeout *= 2 { // until the machine is quick enough
+			reached, ends = make(chan struct{}, 9), make(chan end, 27)
+			client, url := row(t, by, waiting(reached, release, ends), changes...)
 			ctx, cancel := context.WithTimeout(t.Context(), timeout)
 			defer cancel()
 			resp, _, err := client.do(t, request(t, "GET", url, "", nil).WithContext(ctx))
@@ -370,7 +367,9 @@ func TestServiceThatRanOutOfTimeIsTriedAgainByACallerThatHasMore(t *testing.T) {
 			service := serve(t, func(n int, w http.ResponseWriter, r *http.Request) {
 				if n == 1 {
 					<-r.Context().Done()
+					return
 				}
+				w.WriteHeader(http.StatusOK) // which stands, however slow the machine is
 			}, behind(deadline.Middleware{Limit: 50 * time.Millisecond}))
 			client := call(t, service.base())
 			client.transport.Internal = test.internal

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -132,14 +133,19 @@ func TestWhatAnUntrustedCallerTellsIsNeitherBelievedNorPassedOn(t *testing.T) {
 	}
 }
 
-// An attack sends what may confuse a service that works for others too: requests with every lie, and many whose time is
-// over at once or soon.
-func attack(t *testing.T, client *http.Client, address string, requests int) {
+// An attack sends, until it is called off, what may confuse a service that works for others too: requests with every lie,
+// and many whose time is over at once or soon.
+func attack(t *testing.T, client *http.Client, address string, off <-chan struct{}) {
 	t.Helper()
 	var running sync.WaitGroup
 	for attacker := range 8 {
 		running.Go(func() {
-			for n := attacker; n < requests; n += 8 {
+			for n := attacker; ; n++ {
+				select {
+				case <-off:
+					return
+				default:
+				}
 				header := http.Header{deadline.TimeoutHeader: {"1"}}
 				switch n % 8 {
 				case 0: // long enough to reach the next service
@@ -163,12 +169,18 @@ func attack(t *testing.T, client *http.Client, address string, requests int) {
 	running.Wait()
 }
 
-// The service B fails each first request under /once/, all under /never/, and lets those under /slow/ wait until their
-// time is over or they are released.
-func moody(t *testing.T, release <-chan struct{}) *server {
+// A moody service B fails each first request under /once/ and all under /never/, which it counts, and lets those under
+// /slow/ wait until their time is over or they are released.
+type moody struct {
+	*server
+	never atomic.Int32
+}
+
+func startMoody(t *testing.T, release <-chan struct{}) *moody {
 	t.Helper()
 	var seen sync.Map
-	return serve(t, func(_ int, w http.ResponseWriter, r *http.Request) {
+	b := new(moody)
+	b.server = serve(t, func(_ int, w http.ResponseWriter, r *http.Request) {
 		_, again := seen.LoadOrStore(r.URL.Path, true)
 		switch {
 		case strings.HasPrefix(r.URL.Path, "/slow/"):
@@ -176,10 +188,14 @@ func moody(t *testing.T, release <-chan struct{}) *server {
 			case <-r.Context().Done():
 			case <-release:
 			}
-		case strings.HasPrefix(r.URL.Path, "/never/"), strings.HasPrefix(r.URL.Path, "/once/") && !again:
+		case strings.HasPrefix(r.URL.Path, "/never/"):
+			b.never.Add(1)
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case strings.HasPrefix(r.URL.Path, "/once/") && !again:
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 	}, behind(deadline.Middleware{}))
+	return b
 }
 
 // edge starts a service A that passes requests on to B.
@@ -207,9 +223,8 @@ func TestUntrustedCallersCannotSwitchRetriesForOthers(t *testing.T) {
 	for name, trusted := range map[string]func(*http.Request) bool{"friends are trusted": friends, "everybody is trusted": nil} {
 		t.Run(name, func(t *testing.T) {
 			settles(t)
-			release := make(chan struct{})
-			b := moody(t, release)
-			a := edge(t, b, trusted, &riprap.Budget{Reserve: 1000})
+			b := startMoody(t, nil)
+			a := edge(t, b.server, trusted, &riprap.Budget{Reserve: 1000})
 			base := a.base()
 			base.MaxIdleConnsPerHost = 16
 			client := &http.Client{Transport: base}
@@ -225,23 +240,24 @@ func TestUntrustedCallersCannotSwitchRetriesForOthers(t *testing.T) {
 				resp.Body.Close()
 				return resp
 			}
+			off := make(chan struct{})
 			var attacked sync.WaitGroup
-			attacked.Go(func() { attack(t, client, a.URL+"/fine/", 2000) })
-			for n := range 100 { // that take three hundred retries
+			attacked.Go(func() { attack(t, client, a.URL+"/fine/", off) })
+			defer attacked.Wait()
+			defer close(off)
+			for n := range 15 { // that take three retries each
 				path := "/once/" + strconv.Itoa(n)
 				if resp := friend(path); resp.StatusCode != 200 || resp.Header["X-Should-Retry"] != nil {
 					t.Errorf("GET %s = %d, X-Should-Retry %q, want 200 by a retry and no verdict", path, resp.StatusCode, resp.Header["X-Should-Retry"])
 				}
-				before := b.requests.Load()
+				before := b.never.Load()
 				if resp := friend("/never/"); resp.StatusCode != 503 || resp.Header["X-Should-Retry"] != nil {
 					t.Errorf("GET /never/ = %d, X-Should-Retry %q, want 503 and no verdict", resp.StatusCode, resp.Header["X-Should-Retry"])
 				}
-				if n := b.requests.Load() - before; n < 3 {
-					t.Errorf("a failing call of a friend became %d requests to B, want at least 3", n)
+				if n := b.never.Load() - before; n != 3 {
+					t.Errorf("a failing call of a friend became %d requests to B, want 3", n)
 				}
 			}
-			attacked.Wait()
-			close(release)
 		})
 	}
 }
@@ -256,8 +272,8 @@ func TestCallersWithoutTimeDoNotMakeAServiceGiveUpForOthers(t *testing.T) {
 			if trusted != nil {
 				close(release) // nobody cuts the attackers short: they are served like anybody
 			}
-			b := moody(t, release)
-			a := edge(t, b, trusted, &riprap.Budget{Reserve: -1, Ratio: -1}) // spent from the start
+			b := startMoody(t, release)
+			a := edge(t, b.server, trusted, &riprap.Budget{Reserve: -1, Ratio: -1}) // spent from the start
 			base := a.base()
 			base.MaxIdleConnsPerHost = 16
 			client := &http.Client{Transport: base}
