@@ -44,6 +44,14 @@ func (d *database) ask(ctx context.Context, query string) (cents int, err error)
 	return cents, err
 }
 
+// open opens the PostgreSQL database of a DSN, or without one a SQLite database of our own.
+func open(ctx context.Context, dsn string) (*database, error) {
+	if dsn == "" {
+		return openSQLite()
+	}
+	return openPostgreSQL(ctx, dsn)
+}
+
 // openSQLite opens a new database in a file in a temporary folder, which close removes.
 func openSQLite() (*database, error) {
 	dir, err := os.MkdirTemp("", "riprap-chain-")

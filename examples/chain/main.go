@@ -86,13 +86,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "chain: --db without a database. Without --db it is SQLite.")
 		return 2
 	}
-	var db *database
-	var err error
-	if !asked {
-		db, err = openSQLite()
-	} else {
-		db, err = openPostgreSQL(ctx, *dsn)
-	}
+	db, err := open(ctx, *dsn)
 	if err != nil {
 		fmt.Fprintln(stderr, "chain:", err)
 		return 2
@@ -116,37 +110,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	code := 0
 	for i, r := range requests {
 		fmt.Fprintf(stdout, "\n%d. %s\n", i+1, r.title) // before it is sent: it may take a while
-		sent := time.Now()
-		status, err := s.send(ctx, r)
+		wrong := s.show(ctx, r, stdout)
 		if ctx.Err() != nil {
 			fmt.Fprintln(stderr, "chain: interrupted")
 			return 1
-		}
-		took := time.Since(sent)
-		var visits []visit
-		over := eventually(ctx, func() bool { // a caller that goes away is ahead of its services
-			var over bool
-			visits, over = s.journal.of(r.id)
-			return over
-		})
-		idle := eventually(ctx, func() bool { // PostgreSQL stops a query a moment after it was asked to
-			working, err := db.working(ctx)
-			return err == nil && !working
-		})
-		table(stdout, sent, visits)
-		if r.status != 0 {
-			fmt.Fprintf(stdout, "   The caller got %d %s after %s.\n", status, http.StatusText(status), millis(took))
-		} else {
-			fmt.Fprintf(stdout, "   The caller was gone after %s.\n", millis(took))
-		}
-		wrong := broken(r, status, err, visits)
-		if !over {
-			wrong = append(wrong, "a service is still at work")
-		}
-		if !idle {
-			wrong = append(wrong, "a query is still at work in the database")
-		} else if r.stopped > 0 {
-			fmt.Fprintln(stdout, "   The database says that no query is at work any more.")
 		}
 		if len(wrong) > 0 {
 			fmt.Fprintf(stdout, "   NOT AS PROMISED: %s\n", strings.Join(wrong, "; "))
@@ -154,6 +121,43 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 	}
 	return code
+}
+
+// show sends a request, shows what became of it, and says what is not as it should be.
+func (s *services) show(ctx context.Context, r request, stdout io.Writer) (wrong []string) {
+	sent := time.Now()
+	status, err := s.send(ctx, r)
+	took := time.Since(sent)
+	if ctx.Err() != nil {
+		return nil
+	}
+	var visits []visit
+	over := eventually(ctx, func() bool { // a caller that goes away is ahead of its services
+		var over bool
+		visits, over = s.journal.of(r.id)
+		return over
+	})
+	idle := eventually(ctx, func() bool { // PostgreSQL stops a query a moment after it was asked to
+		working, err := s.db.working(ctx)
+		return err == nil && !working
+	})
+
+	table(stdout, sent, visits)
+	if r.status != 0 {
+		fmt.Fprintf(stdout, "   The caller got %d %s after %s.\n", status, http.StatusText(status), millis(took))
+	} else {
+		fmt.Fprintf(stdout, "   The caller was gone after %s.\n", millis(took))
+	}
+	wrong = broken(r, status, err, visits)
+	if !over {
+		wrong = append(wrong, "a service is still at work")
+	}
+	if !idle {
+		wrong = append(wrong, "a query is still at work in the database")
+	} else if r.stopped > 0 {
+		fmt.Fprintln(stdout, "   The database says that no query is at work any more.")
+	}
+	return wrong
 }
 
 // send sends a request as any client might, curl for example: the chain does not depend on who is in front of it.
