@@ -40,9 +40,7 @@ func Announce(ctx context.Context, h http.Header, now time.Time, left time.Durat
 	if left == endless {
 		return endless
 	}
-	if left <= 0 {
-		return 0
-	}
+	left = max(left, 0)
 	told = max(left-Margin(left), 0).Truncate(time.Millisecond)
 	if told == 0 {
 		return 0
