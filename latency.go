@@ -57,9 +57,9 @@ type Latency struct {
 	// Min is the least bound. Zero means ten milliseconds, negative means none. AttemptTimeout is stronger.
 	Min time.Duration
 
-	// Start is what is known beforehand, such as the Snapshot of the process before: its bound is in force from the first
-	// attempt, for a minute at most, until there are samples enough. Two timeouts refute it, if they are more than 2 %. Zero means
-	// that nothing is known.
+	// Start is what is known beforehand, such as the Snapshot of the process before. Only its Bound and P50 count: they are
+	// in force from the first attempt, for a minute at most, until there are samples enough. Two timeouts refute them, if
+	// they are more than 2 %. Zero means that nothing is known.
 	Start LatencySnapshot
 
 	current atomic.Pointer[histogram] // which samples go to
@@ -80,7 +80,7 @@ type Latency struct {
 type LatencySnapshot struct {
 	Count         int           // attempts in the window, those that timed out included
 	P50, P95, P99 time.Duration // of them, within one percent above ten microseconds; zero without any
-	TimedOut      float64       // the share that timed out
+	TimedOut      float64       // the share that timed out, from zero to one
 	Bound         time.Duration // in force for attempts, as far as AttemptTimeout allows; zero means none
 }
 
@@ -163,7 +163,7 @@ func (l *Latency) first() *histogram {
 	return h
 }
 
-// Snapshot returns what is known at the time now.
+// Snapshot returns what is known at the time now. It changes nothing.
 func (l *Latency) Snapshot(now time.Time) LatencySnapshot {
 	l.mu.Lock()
 	defer l.mu.Unlock()

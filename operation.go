@@ -45,10 +45,10 @@ func (o *Operation) Begin(now time.Time) (until time.Time) {
 	return o.until
 }
 
-// Observe tells the policy's Latency how the attempt at hand ended that was over at the time now: a success is a sample, and
-// so is a timeout, whether of the attempt's bound or, as context.DeadlineExceeded in err, of one within. Other errors are
-// not. [Operation.Next] does so itself. Only a driver calls it that knows the end of an attempt before it asks for the
-// verdict, or that may call Cancel instead although the caller is still there. The second call for an attempt does nothing.
+// Observe tells the policy's Latency how the attempt at hand ended, which was over at the time now. A success is a sample,
+// and so is a timeout, whether of the attempt's bound or, as context.DeadlineExceeded in err, of one within. Other errors
+// are not. [Operation.Next] does so itself. A driver calls Observe if it knows the end of an attempt before it asks for the
+// verdict, or ends with Cancel although the caller is still there. A second call for the same attempt does nothing.
 func (o *Operation) Observe(now time.Time, err error) {
 	latency, begun := o.policy().Latency, o.begun
 	o.begun = time.Time{}

@@ -15,7 +15,8 @@
 // cannot pay off is not made: riprap does not sleep towards a deadline that the next attempt could not meet.
 //
 // Retries help one caller and hurt the service. Share one [Budget] among all calls to a service, so that retries
-// fade to nearly nothing while it is down, however many callers there are.
+// fade to nearly nothing while it is down, however many callers there are. And an attempt without a bound waits for as
+// long as the service hangs: set AttemptTimeout, and let a [Latency] follow what is usual.
 package riprap
 
 import (

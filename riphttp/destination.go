@@ -12,7 +12,7 @@ import (
 
 const (
 	// A destination that was not called for so long, up to twice that, is forgotten. Nothing is lost: its budget's
-	// window is empty and its reserve is full again.
+	// window is empty and its reserve is full again, its Latency has forgotten, and how its first attempts ended is old.
 	idleTime = time.Hour
 
 	// So many destinations are kept. Beyond, those not called lately are forgotten, or else any quarter of them. Each

@@ -50,7 +50,7 @@ func (c *call) tooLate(now time.Time, wait time.Duration) bool {
 	return left <= 0 || wait > 0 && c.useless(left, now)
 }
 
-// useless reports whether an attempt that may take so long is not worth to be made.
+// useless reports whether an attempt with so much time left is not worth making.
 func (c *call) useless(left time.Duration, now time.Time) bool {
 	p := c.policy
 	if p.MinAttempt != 0 || p.Latency == nil {

@@ -6,7 +6,7 @@
 // A request is sent again only if that is safe: its method is idempotent (RFC 9110 §9.2.2), it carries an
 // Idempotency-Key, or it surely was not processed. A POST without a key is sent once, whatever the status. What the
 // server asks for, in Retry-After or one of its relatives, comes before the transport's own backoff, and each service
-// called has a retry budget.
+// called has a retry budget. Services of one's own are also told how much time is left, see Internal and package deadline.
 //
 // The last response comes back as a response, with its body open and a nil error, when riprap gives up on a failing
 // service; see the Done event of a riprap.Trace for the reason.
@@ -44,7 +44,7 @@ var (
 
 // A Transport is an http.RoundTripper that tries again. The zero Transport is ready to use. A Transport may be used by
 // many goroutines at once; its fields must not change once it is in use, and it must not be copied. Like an
-// http.Transport it should be made once and kept: it holds connections and the budgets of the services called.
+// http.Transport it should be made once and kept: it holds connections, and the budgets and latencies of the services called.
 //
 // A Transport inside another one, under the same request, only passes it on, so that attempts do not multiply: the
 // outer one's Policy holds. (Not so if the outer one has no bound at all, not even a ReadTimeout, and other code stands
@@ -58,7 +58,8 @@ type Transport struct {
 
 	// Policy says when and how often to try again. Where it is nil, or a field is zero, an attempt may take ten
 	// seconds and the whole call 30, both until the response's header is there, and no retry is made with less than
-	// ten milliseconds left. If the Policy names a Budget, all requests use that one.
+	// ten milliseconds left, or less than the median that a Latency knows. If the Policy names a Budget, all requests
+	// use that one.
 	Policy *riprap.Policy
 
 	// ReadTimeout is the longest silence while a Read of the response's body is pending; after it Read returns an
