@@ -44,17 +44,19 @@ func (c *call) hurried(ctx context.Context, now time.Time, failure error) bool {
 	return ok && !c.until.Before(callers) || c.hasty
 }
 
-// isHasty reports whether the attempt that begins at the time now is bounded by a Timeout, or a shorter AttemptTimeout, that
-// only this request's policy has.
+// isHasty reports whether the attempt that begins at the time now is bounded by a Timeout or an AttemptTimeout of this
+// request's own policy, shorter than that of the Transport.
 func (c *call) isHasty(now time.Time) bool {
-	usual := &c.destination.policy
-	if c.policy == usual || c.until.IsZero() {
+	own, usual := c.policy, &c.destination.policy
+	if own == usual || c.until.IsZero() {
 		return false
 	}
-	attempt := c.policy.AttemptTimeout
-	shorter := usual.AttemptTimeout <= 0 || attempt < usual.AttemptTimeout
-	return c.until.Equal(c.op.Deadline) || shorter && c.until.Equal(now.Add(attempt))
+	return shorter(own.Timeout, usual.Timeout) && c.until.Equal(c.op.Deadline) ||
+		shorter(own.AttemptTimeout, usual.AttemptTimeout) && c.until.Equal(now.Add(own.AttemptTimeout))
 }
+
+// shorter compares two bounds, of which zero and less are none.
+func shorter(a, b time.Duration) bool { return a > 0 && (b <= 0 || a < b) }
 
 // timedOut reports whether the failure is a response that overdue takes for a timeout.
 func (c *call) timedOut(failure error) bool {

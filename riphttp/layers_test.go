@@ -154,6 +154,13 @@ func TestLayerAboveGivesUpOnAServiceThatHangs(t *testing.T) {
 			if got := upward(t, &riphttp.Transport{Base: script(hang), Policy: &policy}, 1)[0]; got != "false" {
 				t.Errorf("X-Should-Retry: %q, want false", got)
 			}
+			client := &riphttp.Transport{Base: script(hang), Policy: &policy}
+			own := roundTripper(func(r *http.Request) (*http.Response, error) { // as long as that of all
+				return client.RoundTrip(r.WithContext(riphttp.WithPolicy(r.Context(), &bounds)))
+			})
+			if got := upward(t, own, 1)[0]; got != "false" {
+				t.Errorf("requests with a policy of their own: X-Should-Retry: %q, want false", got)
+			}
 		})
 	}
 }
