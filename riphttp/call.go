@@ -46,8 +46,7 @@ type call struct {
 	resp        *http.Response // of the attempt at hand, as long as it is ours to close
 	told        bool           // that the call is over, or its answer's body will tell
 	internal    bool           // the service is told what package deadline tells
-	handed      time.Duration  // the time that it was given for the attempt at hand
-	spent       time.Time      // when that is over; zero means never
+	spent       time.Time      // when the time that it was given for the attempt at hand is over; zero means never
 	excused     bool           // its X-Should-Retry: false does not count, since that time was over
 	correlation string         // the id that it was told, the same on every attempt
 }
@@ -193,6 +192,10 @@ func (c *call) begin(ctx context.Context, now time.Time, body io.ReadCloser) *ht
 			ctx = traced
 		}
 	}
+	var granted time.Time
+	if c.internal {
+		granted = c.granted(ctx, now)
+	}
 	if callers, ok := ctx.Deadline(); ok && !until.Before(callers) {
 		until = time.Time{} // when the caller's deadline passes, the caller's context says so
 	}
@@ -223,7 +226,7 @@ func (c *call) begin(ctx context.Context, now time.Time, body io.ReadCloser) *ht
 	if !first || c.internal {
 		req.Header = c.req.Header.Clone() // whatever Base did to the headers of the attempt before
 	}
-	if c.internal && !c.announce(ctx, req.Header) {
+	if c.internal && !c.announce(ctx, req.Header, granted) {
 		return nil
 	}
 	return req

@@ -102,9 +102,6 @@ func (d *destinations) add(s service, t *Transport, now time.Time) *destination 
 	var learned *riprap.Latency
 	if t.Adaptive {
 		learned = &added.latency
-		if t.Internal != nil {
-			learned.Min = leastLearned
-		}
 	}
 	added.policy = *complete(t.Policy, &added.budget, learned)
 	d.table[s] = added

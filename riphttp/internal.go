@@ -12,28 +12,45 @@ import (
 	"github.com/riprap-go/riprap/deadline"
 )
 
-// Where services of one's own are called, no bound is learned below this. Each service on the way keeps back a margin of
-// five milliseconds at least and does not begin what has less than ten: a bound of three times a p99 of two milliseconds
-// would be refused each time.
-const leastLearned = 50 * time.Millisecond
+// granted returns when the receiver of an attempt that begins at the time now, in the context ctx, is to be done, zero for
+// never. The bound that a Latency learned is left aside: it is what is usual until the header of an answer is there, and the
+// receiver takes what it is told for the time of all its work, the body too. When that bound strikes, the receiver sees
+// that its caller has left.
+func (c *call) granted(ctx context.Context, now time.Time) time.Time {
+	until := c.op.Deadline
+	if bound := c.policy.AttemptTimeout; bound > 0 {
+		until = earlier(until, now.Add(bound))
+	}
+	callers, _ := ctx.Deadline() // a hook's too
+	return earlier(until, callers)
+}
 
-// announce tells the receiver of the attempt at hand, whose context is ctx, how much time it has and what it takes part
-// in. It reports false if there is no time to tell of: the request must not be sent then.
-func (c *call) announce(ctx context.Context, h http.Header) bool {
-	left := time.Duration(math.MaxInt64)
+// earlier returns the earlier of two times, of which zero is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// announce tells the receiver of the attempt at hand when it is to be done and what it takes part in. It reports false if
+// there is no time to tell of: the request must not be sent then.
+func (c *call) announce(ctx context.Context, h http.Header, granted time.Time) bool {
 	now := time.Now() // a hook may have been slow
-	if until, ok := ctx.Deadline(); ok {
-		left = until.Sub(now)
+	left := time.Duration(math.MaxInt64)
+	if !granted.IsZero() {
+		left = granted.Sub(now)
 	}
 	if c.correlation != "" {
 		h.Set(deadline.CorrelationHeader, c.correlation)
 	}
-	c.handed, c.spent = deadline.Announce(ctx, h, now, left, c.op.Attempts), time.Time{}
-	if c.handed < math.MaxInt64 {
-		c.spent = now.Add(c.handed)
+	handed := deadline.Announce(ctx, h, now, left, c.op.Attempts)
+	c.spent = time.Time{}
+	if handed < math.MaxInt64 {
+		c.spent = now.Add(handed)
 	}
 	c.correlation = h.Get(deadline.CorrelationHeader)
-	return c.handed > 0
+	return handed > 0
 }
 
 // tooLate reports whether what is left of the call after a wait from now on is too short for a useful attempt. Of an
@@ -66,25 +83,16 @@ func (c *call) useless(left time.Duration, now time.Time) bool {
 }
 
 // overdue returns the failure that a response at the time now stands for. An internal service that says so, or whose time
-// was over, has failed like one that did not answer within the attempt's bound. So has one that fails in the last quarter of
-// its time: where time runs out at the end of a chain, each service above fails a margin earlier than it would have to,
-// and with failures like others the bound would never widen.
-//
-// X-Should-Retry: false is meant for a caller whose own time is over, as that of the service is, and does not count then.
+// was over, has failed like one that did not answer within the attempt's bound. X-Should-Retry: false is meant for a caller
+// whose own time is over, as that of the service is, and does not count then.
 func (c *call) overdue(failure error, now time.Time) error {
 	if !c.internal {
 		return failure
 	}
-	over := c.resp.Header.Get(deadline.ExceededHeader) == "true"
-	nearly := false
-	if !c.spent.IsZero() {
-		over = over || !now.Before(c.spent)
-		nearly = !now.Before(c.spent.Add(-c.handed / 4))
-	}
-	if !over && !nearly {
+	if c.resp.Header.Get(deadline.ExceededHeader) != "true" && (c.spent.IsZero() || now.Before(c.spent)) {
 		return failure
 	}
-	if over && refusesRetry(c.resp.Header) {
+	if refusesRetry(c.resp.Header) {
 		c.excused = true
 		failure = hinted(c.resp.Header, now, &StatusError{Code: c.resp.StatusCode})
 	}

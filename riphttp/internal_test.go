@@ -300,16 +300,16 @@ func TestStreamOfAnInternalServiceOutlivesTheAttemptsBound(t *testing.T) {
 
 // What the documentation says of long answers.
 func TestLongAnswerNeedsAnAttemptThatMayTakeAsLong(t *testing.T) {
-	long := &riprap.Policy{Timeout: time.Hour, AttemptTimeout: time.Hour, Latency: &riprap.Latency{Factor: -1}}
+	long := &riprap.Policy{Timeout: time.Hour, AttemptTimeout: time.Hour}
 	for name, tt := range map[string]struct {
 		adaptive bool
 		own      *riprap.Policy
 		whole    bool
 	}{
-		"by the bound of every attempt":             {false, nil, false},
-		"by a policy of its own":                    {false, long, true},
-		"by the bound that was learned":             {true, nil, false},
-		"by a policy of its own where all is usual": {true, long, true},
+		"by the bound of every attempt":               {false, nil, false},
+		"by a policy of its own":                      {false, long, true},
+		"by the ceiling of the bound that is learned": {true, nil, false},
+		"by a policy of its own with such a ceiling":  {true, long, true},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			server := memhttp.Serve(deadline.Middleware{Limit: time.Hour}.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
