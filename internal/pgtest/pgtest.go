@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/url"
 	"os"
 	"os/exec"
@@ -73,7 +74,7 @@ trap 'rm -rf "$2"' EXIT
 "$1/postgres" -D "$2/data" -k "$2" -c listen_addresses= -c fsync=off 2>&1 </dev/null &
 exec >/dev/null 2>&1
 cat
-kill -QUIT $!
+kill -TERM $! && kill -QUIT $!
 wait $!
 `
 
@@ -89,7 +90,7 @@ type server struct {
 // start starts a server and waits until it takes connections.
 func start(bin string) (s *server, err error) {
 	s = &server{ended: make(chan struct{})}
-	if s.dir, err = os.MkdirTemp("", "pgtest-"); err != nil {
+	if s.dir, err = folder(); err != nil {
 		return nil, err
 	}
 	s.shell = exec.Command("/bin/sh", "-c", watch, "sh", bin, s.dir)
@@ -106,7 +107,9 @@ func start(bin string) (s *server, err error) {
 	s.hold = hold
 	log, err := s.shell.StdoutPipe()
 	if err == nil {
-		err = s.shell.Start()
+		if err = s.shell.Start(); errors.Is(err, fs.ErrPermission) {
+			err = fmt.Errorf("the user that PostgreSQL runs as cannot reach %s (set TMPDIR to a folder that everybody may enter): %w", s.dir, err)
+		}
 	}
 	if err != nil {
 		hold.Close()
@@ -130,6 +133,19 @@ func start(bin string) (s *server, err error) {
 		return nil, fmt.Errorf("%w:\n%s", err, s.stop())
 	}
 	return s, nil
+}
+
+// folder makes a folder for a server, with room for a socket: the whole name of one may have 103 bytes.
+func folder() (string, error) {
+	const longest = 103 - len("/pgtest-4294967295/.s.PGSQL.5432")
+	base, err := filepath.Abs(os.TempDir())
+	if err != nil {
+		return "", err
+	}
+	if len(base) > longest {
+		base = "/tmp"
+	}
+	return os.MkdirTemp(base, "pgtest-")
 }
 
 // ready reports whether the server takes connections: it says so in the last line of this file, for pg_ctl.

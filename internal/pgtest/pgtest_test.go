@@ -9,7 +9,9 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -45,8 +47,8 @@ func TestTheServerAnswersAndEndsWithItsTest(t *testing.T) {
 	if err := greet(dsn); err == nil {
 		t.Errorf("%s answers after its test", dsn)
 	}
-	if _, err := os.Stat(folder(dsn)); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("stat %s: %v, want it gone", folder(dsn), err)
+	if _, err := os.Stat(home(dsn)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("stat %s: %v, want it gone", home(dsn), err)
 	}
 }
 
@@ -80,7 +82,7 @@ func TestTheServerEndsWithAProcessThatIsKilled(t *testing.T) {
 
 	late := time.After(time.Minute)
 	for {
-		_, stat := os.Stat(folder(dsn))
+		_, stat := os.Stat(home(dsn))
 		if greet(dsn) != nil && errors.Is(stat, fs.ErrNotExist) {
 			return
 		}
@@ -90,6 +92,73 @@ func TestTheServerEndsWithAProcessThatIsKilled(t *testing.T) {
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
+}
+
+// A server that has not set up its signals yet has those that the shell gave it.
+func TestAServerThatHasOnlyJustBegunIsEnded(t *testing.T) {
+	bin := everybodys(t)
+	for name, script := range map[string]string{
+		"initdb":   `mkdir "$2"`,
+		"postgres": `echo ready >"$2/postmaster.pid"; exec sleep 60`,
+	} {
+		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := start(bin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.stop()
+	if status := s.shell.ProcessState.Sys().(syscall.WaitStatus); status.ExitStatus() != 128+int(syscall.SIGTERM) {
+		t.Errorf("the server ended with %v, want by SIGTERM, and not by itself a minute later", s.shell.ProcessState)
+	}
+}
+
+func TestTheServerStartsWhateverTheTemporaryFolderIsCalled(t *testing.T) {
+	if _, err := find(); err != nil {
+		t.Skip(err)
+	}
+	within := everybodys(t)
+	t.Chdir(within)
+	for _, name := range []string{"relative", "of two 'words'", within + "/" + strings.Repeat("long", 25)} {
+		if err := os.Mkdir(name, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("TMPDIR", name)
+			if dsn := Start(t); greet(dsn) != nil {
+				t.Errorf("connect to %s: %v", dsn, greet(dsn))
+			}
+		})
+	}
+}
+
+func TestAFolderThatTheServersUserCannotReachIsNamed(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("the server runs as the same user")
+	}
+	private := everybodys(t)
+	if err := os.Chmod(private, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", private)
+	if _, err := start("/"); err == nil || !strings.Contains(err.Error(), "cannot reach "+private) {
+		t.Errorf("start in a private folder: %v, want that it cannot be reached", err)
+	}
+}
+
+// everybodys returns a folder that every user may enter, as t.TempDir is not.
+func everybodys(t *testing.T) string {
+	dir, err := os.MkdirTemp("", "pgtest-all-")
+	if err == nil {
+		err = os.Chmod(dir, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
 }
 
 func TestAServerThatDoesNotStartSaysWhy(t *testing.T) {
@@ -107,7 +176,7 @@ func TestTheNewestOfDebiansVersionsIsMeant(t *testing.T) {
 
 // greet asks the server whether it speaks TLS, which any PostgreSQL answers by one letter.
 func greet(dsn string) error {
-	conn, err := net.Dial("unix", folder(dsn)+"/.s.PGSQL.5432")
+	conn, err := net.Dial("unix", home(dsn)+"/.s.PGSQL.5432")
 	if err != nil {
 		return err
 	}
@@ -120,7 +189,7 @@ func greet(dsn string) error {
 	return err
 }
 
-func folder(dsn string) string {
+func home(dsn string) string {
 	u, err := url.Parse(dsn)
 	if err != nil {
 		return err.Error()
