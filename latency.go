@@ -32,6 +32,7 @@ const (
 	refreshTime  = time.Second
 	slotTime     = 10 * time.Second
 	latencySlots = 6 // in the window
+	windowTime   = latencySlots * slotTime
 )
 
 // A Latency observes how long a service takes and bounds each attempt by what is usual: Factor times the latency that
@@ -88,7 +89,9 @@ type LatencySnapshot struct {
 // or less means none. The result is zero if there is no bound at all.
 func (l *Latency) bound(now time.Time, ceiling time.Duration) time.Duration {
 	t := instant(now)
-	if due := l.due.Load(); t >= due && l.due.CompareAndSwap(due, t+int64(refreshTime)) {
+	due := l.due.Load()
+	back := t < due-int64(refreshTime+windowTime) // the clock was: no caller is that slow to tell the time it was asked at
+	if (t >= due || back) && l.due.CompareAndSwap(due, t+int64(refreshTime)) {
 		l.refresh(t)
 	}
 	learned := time.Duration(l.learned.Load())
@@ -197,6 +200,11 @@ func (l *Latency) refresh(t int64) {
 		l.slots.forget(l.newest, number)
 		l.newest = number
 		l.current.Store(nil)
+	case number <= l.newest-latencySlots: // set back: what is in the window would not grow old until the clock is there again
+		l.slots = window{}
+		l.newest = number
+		l.current.Store(nil)
+		l.begun = t
 	}
 	seen := l.slots.samples()
 	v := l.judge(t, &seen)
@@ -226,7 +234,7 @@ func (l *Latency) judge(t int64, seen *samples) (v verdict) {
 	}
 	learned := time.Duration(l.learned.Load())
 	if seen.count < armed {
-		if l.hot && !l.refuted && t-l.begun < latencySlots*int64(slotTime) {
+		if l.hot && !l.refuted && t-l.begun < int64(windowTime) {
 			return verdict{bound: learned, median: l.P50(), hot: true}
 		}
 		return v
