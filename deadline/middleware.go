@@ -22,7 +22,8 @@ const (
 // a handler that returns after the deadline and has written nothing, where net/http would send an empty 200. That answer
 // carries [ExceededHeader], X-Should-Retry: false, and a body of application/problem+json (RFC 9457). A handler
 // that writes a 5xx or a 429 of its own after the deadline gets X-Should-Retry: false added, unless it set that field.
-// What else a handler answers late is sent as it is, and a panic passes through.
+// What else a handler answers late is sent as it is, and a panic passes through. A Read of the request's body does not end
+// with the context: the ReadTimeout of an http.Server is for that.
 //
 // The request has a correlation id, in the handler's request, its context and the answer's header: the one that came in,
 // or a new one where there was none or it is not a plain token of at most 128 characters.
