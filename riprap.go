@@ -56,7 +56,8 @@ type Policy struct {
 	MinAttempt time.Duration
 
 	// Latency, if set, lets the bound of each attempt follow what is usual; AttemptTimeout is its ceiling. Share one among
-	// the calls that take about the same time.
+	// the calls that take about the same time, with one ceiling: an attempt that a shorter one cuts off counts as a timeout
+	// for all.
 	Latency *Latency
 
 	// Backoff gives the waits between attempts. Its zero value is full jitter over a half second that doubles up to

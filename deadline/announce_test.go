@@ -20,15 +20,17 @@ const endless = time.Duration(math.MaxInt64)
 
 var now = time.Date(2026, 3, 1, 12, 0, 0, 999_999, time.UTC)
 
-// inHandler returns the context of a handler behind a Middleware that got a request with these fields.
-func inHandler(t testing.TB, header ...string) context.Context {
+// inHandler calls f with the context of a handler behind a Middleware that got a request with these fields.
+func inHandler(t testing.TB, f func(context.Context), header ...string) {
 	t.Helper()
-	var ctx context.Context
-	serve(deadline.Middleware{Limit: -1}, func(_ http.ResponseWriter, r *http.Request) { ctx = r.Context() }, header...)
-	if ctx == nil {
+	called := false
+	serve(deadline.Middleware{Limit: -1}, func(_ http.ResponseWriter, r *http.Request) {
+		called = true
+		f(r.Context())
+	}, header...)
+	if !called {
 		t.Fatal("the handler was not called")
 	}
-	return ctx
 }
 
 func TestMarginIsTwoPercentWithinBounds(t *testing.T) {
@@ -125,7 +127,7 @@ func TestAnnounceNumbersRetries(t *testing.T) {
 			header = []string{deadline.AttemptHeader, test.cameWith}
 		}
 		h := http.Header{deadline.AttemptHeader: {"99"}} // of the send before
-		deadline.Announce(inHandler(t, header...), h, now, time.Second, test.attempt)
+		inHandler(t, func(ctx context.Context) { deadline.Announce(ctx, h, now, time.Second, test.attempt) }, header...)
 		if got := h[deadline.AttemptHeader]; !slices.Equal(got, test.want) {
 			t.Errorf("attempt %d for a request with number %q: %q, want %q", test.attempt, test.cameWith, got, test.want)
 		}
@@ -133,7 +135,8 @@ func TestAnnounceNumbersRetries(t *testing.T) {
 }
 
 func TestAnnounceKeepsTheCorrelationID(t *testing.T) {
-	served := inHandler(t, deadline.CorrelationHeader, "incoming")
+	var served context.Context
+	inHandler(t, func(ctx context.Context) { served = ctx }, deadline.CorrelationHeader, "incoming")
 	for _, test := range []struct {
 		name string
 		ctx  context.Context
@@ -221,7 +224,8 @@ func FuzzAnnounce(f *testing.F) {
 			deadline.TimeoutHeader: {stale, stale}, deadline.DeadlineHeader: {stale}, deadline.AttemptHeader: {stale, stale},
 			deadline.CorrelationHeader: {id, id},
 		}
-		told := deadline.Announce(inHandler(t, deadline.AttemptHeader, cameWith), h, at, left, attempt)
+		var told time.Duration
+		inHandler(t, func(ctx context.Context) { told = deadline.Announce(ctx, h, at, left, attempt) }, deadline.AttemptHeader, cameWith)
 		timeout, point, number := h[deadline.TimeoutHeader], h[deadline.DeadlineHeader], h[deadline.AttemptHeader]
 		call := fmt.Sprintf("Announce(now %d, left %v, attempt %d) with stale %q", clock, left, attempt, stale)
 

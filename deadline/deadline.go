@@ -55,6 +55,7 @@ type request struct {
 	attempt     int
 	correlation string
 	gaveUp      atomic.Bool
+	over        atomic.Bool // the handler has returned, so that whoever waited for it tries again no more
 }
 
 type requestKey struct{}
@@ -81,12 +82,19 @@ func Left(ctx context.Context) time.Duration {
 }
 
 // Retried reports whether the request being served is itself a retry, or serves one. Calls made for it are not to be
-// tried again: whoever made the retry does that. It is false outside a [Middleware].
+// tried again: whoever made the retry does that. It is false outside a [Middleware], and for work that goes on after the
+// handler has returned, which nobody above tries again.
 func Retried(ctx context.Context) bool { return Attempt(ctx) > 1 }
 
 // Attempt returns the number that the request being served came with, which [Announce] hands on. It is zero if there
-// was none, and outside a [Middleware].
-func Attempt(ctx context.Context) int { return serving(ctx).attempt }
+// was none, outside a [Middleware], and after the handler has returned.
+func Attempt(ctx context.Context) int {
+	r := serving(ctx)
+	if r.over.Load() {
+		return 0
+	}
+	return r.attempt
+}
 
 // GiveUp says that trying the request being served again is useless, because what it needs is down for more than a
 // moment. If the answer is a 5xx or a 429 and has not been begun, the [Middleware] adds X-Should-Retry: false.

@@ -22,15 +22,17 @@ const (
 // a handler that returns after the deadline and has written nothing, where net/http would send an empty 200. That answer
 // carries [ExceededHeader], X-Should-Retry: false, and a body of application/problem+json (RFC 9457). A handler
 // that writes a 5xx or a 429 of its own after the deadline gets X-Should-Retry: false added, unless it set that field.
-// What else a handler answers late is sent as it is, and a panic passes through. A Read of the request's body does not end
-// with the context: the ReadTimeout of an http.Server is for that.
+// What else a handler answers after the deadline is sent as it is, and a panic passes through. An answer that was begun before it
+// and not ended is broken off as by a panic with [http.ErrAbortHandler], unless it has the Content-Length that it was said to
+// have: the handler most likely stopped halfway, and the client must not take a part for the whole.
+//
+// A Read of the request's body does not end with the context: the ReadTimeout of an http.Server is for that.
 //
 // The request has a correlation id, in the handler's request, its context and the answer's header: the one that came in,
 // or a new one where there was none or it is not a plain token of at most 128 characters.
 //
 // The time is that of the whole answer. A route that streams for longer than Limit needs a Middleware of its own, and callers
-// who tell it as much. A handler that cannot finish what it has begun should panic with [http.ErrAbortHandler]: if it
-// returns, the client takes a part for the whole.
+// who tell it as much.
 type Middleware struct {
 	// Limit is the longest that a request is worked on, whatever its caller says. Zero means 30 seconds, negative
 	// means no limit.
@@ -85,9 +87,16 @@ func (m Middleware) Handler(next http.Handler) http.Handler {
 		}
 		r = r.WithContext(ctx)
 		r.Header = header
+		defer served.over.Store(true) // after a panic too
 		next.ServeHTTP(a.writer(), r)
-		if !a.begun && a.late() {
+		switch {
+		case !a.late():
+		case !a.begun:
 			refuse(a, fmt.Sprintf("The request was not answered within the %v that it had.", brief(left)))
+		case a.pending && r.Method != http.MethodHead:
+			// Most likely the handler stopped halfway because its context ended. To return would be to say that this is
+			// all, and the client would take a part for the whole.
+			panic(http.ErrAbortHandler)
 		}
 	})
 }

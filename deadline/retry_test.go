@@ -130,10 +130,11 @@ func TestARequestKnowsWhetherItIsARetry(t *testing.T) {
 		for _, value := range test.header {
 			header = append(header, deadline.AttemptHeader, value)
 		}
-		ctx := inHandler(t, header...)
-		if attempt, retried := deadline.Attempt(ctx), deadline.Retried(ctx); attempt != test.attempt || retried != test.retried {
-			t.Errorf("%q: attempt %d, retried %t; want %d, %t", test.header, attempt, retried, test.attempt, test.retried)
-		}
+		inHandler(t, func(ctx context.Context) {
+			if attempt, retried := deadline.Attempt(ctx), deadline.Retried(ctx); attempt != test.attempt || retried != test.retried {
+				t.Errorf("%q: attempt %d, retried %t; want %d, %t", test.header, attempt, retried, test.attempt, test.retried)
+			}
+		}, header...)
 	}
 }
 
@@ -145,9 +146,22 @@ func TestOutsideAMiddlewareNothingIsKnown(t *testing.T) {
 	}
 }
 
-func TestWorkThatOutlivesTheRequestKeepsItsName(t *testing.T) {
-	ctx := context.WithoutCancel(inHandler(t, deadline.CorrelationHeader, "id", deadline.AttemptHeader, "2"))
-	if id := deadline.CorrelationID(ctx); id != "id" || !deadline.Retried(ctx) || deadline.Left(ctx) != endless {
-		t.Errorf("id %q, retried %t, %v left; want id, true, no bound", id, deadline.Retried(ctx), deadline.Left(ctx))
+// Nobody above tries again what goes on after the answer.
+func TestWorkThatOutlivesTheRequestKeepsItsNameAndMayBeTriedAgain(t *testing.T) {
+	for name, end := range map[string]func(){"it returns": func() {}, "it panics": func() { panic(http.ErrAbortHandler) }} {
+		var ctx context.Context
+		func() {
+			defer func() { recover() }()
+			inHandler(t, func(r context.Context) {
+				ctx = context.WithoutCancel(r)
+				if !deadline.Retried(ctx) {
+					t.Errorf("%s: before that Retried is false, want true", name)
+				}
+				end()
+			}, deadline.CorrelationHeader, "id", deadline.AttemptHeader, "2")
+		}()
+		if id := deadline.CorrelationID(ctx); id != "id" || deadline.Retried(ctx) || deadline.Left(ctx) != endless {
+			t.Errorf("%s: id %q, retried %t, %v left; want id, false, no bound", name, id, deadline.Retried(ctx), deadline.Left(ctx))
+		}
 	}
 }

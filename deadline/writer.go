@@ -14,8 +14,10 @@ import (
 type answer struct {
 	http.ResponseWriter
 	*request
-	until time.Time // zero means no deadline
-	begun bool      // the final header was written, or the connection taken over
+	until   time.Time // zero means no deadline
+	begun   bool      // the final header was written, or the connection taken over
+	pending bool      // it was begun in time and has a body that is not known to be whole
+	length  int64     // of the body, negative if it was not said
 }
 
 // writer returns a as a writer with just the optional methods that the one inside has, so that a handler that looks for
@@ -68,11 +70,17 @@ func (a *answer) begin(code int) {
 		return
 	}
 	a.begun = true
+	late := a.late()
 	h := a.Header()
+	a.length = -1
+	if n, ok := number(h.Get("Content-Length"), 18); ok {
+		a.length = n
+	}
+	a.pending = !late && code >= 200 && code != http.StatusNoContent && code != http.StatusNotModified && a.length != 0
 	h.Set(CorrelationHeader, a.correlation) // a proxy adds the one of the answer that it passes on
 	_, decided := h[shouldRetry]
 	failed := code >= 500 || code == http.StatusTooManyRequests
-	if failed && !decided && (a.gaveUp.Load() || a.late()) {
+	if failed && !decided && (a.gaveUp.Load() || late) {
 		h.Set(shouldRetry, "false")
 	}
 }
@@ -86,12 +94,24 @@ func (a *answer) WriteHeader(code int) {
 
 func (a *answer) Write(p []byte) (int, error) {
 	a.begin(http.StatusOK)
-	return a.ResponseWriter.Write(p)
+	n, err := a.ResponseWriter.Write(p)
+	a.wrote(int64(n))
+	return n, err
 }
 
 func (a *answer) WriteString(s string) (int, error) {
 	a.begin(http.StatusOK)
-	return io.WriteString(a.ResponseWriter, s)
+	n, err := io.WriteString(a.ResponseWriter, s)
+	a.wrote(int64(n))
+	return n, err
+}
+
+// wrote counts down to the end of a body whose length was said.
+func (a *answer) wrote(n int64) {
+	if a.length > 0 {
+		a.length -= n
+		a.pending = a.pending && a.length > 0
+	}
 }
 
 // ReadFrom leaves the copying to the writer inside, which may let the kernel do it. As in net/http a source that fails
@@ -111,6 +131,7 @@ func (a *answer) ReadFrom(src io.Reader) (n int64, err error) {
 		}
 	}
 	rest, err := inside.ReadFrom(src)
+	a.wrote(rest)
 	return n + rest, err
 }
 

@@ -74,16 +74,17 @@ type Transport struct {
 	// Adaptive lets each destination learn a bound for its attempts from what is usual there: see riprap.Latency. The
 	// Policy's AttemptTimeout is the ceiling. If the Policy names a Latency, all requests use that one. Routes of one
 	// service that take different times need names of their own in Destination: a rare slow one behind a frequent fast one
-	// would be cut off each time. Where Internal is set, no bound is learned below 50 milliseconds.
+	// would be cut off each time.
 	Adaptive bool
 
 	// Internal reports whether a request goes to a service of your own, which is told how much time is left, the
 	// correlation id and whether it serves a retry, in the headers of package deadline. With less time left than is useful
-	// (Policy.MinAttempt, after what is kept back for the way) no such request is sent. When the service fails in the last
-	// quarter of the time that it was given, or says that it ran out of it, the attempt counts as one that timed out. Its
-	// X-Should-Retry: false is handed on to a deadline.Middleware that serves the caller. The time told is that of an attempt,
-	// and a deadline.Middleware at the service ends its work then, also within the body: an answer that takes longer needs a
-	// policy of its own (docs/deadlines.md, long answers). Nil means that no request goes to such a service.
+	// (Policy.MinAttempt, after what is kept back for the way) no such request is sent. When the service fails after the
+	// time that it was given, or says that it ran out of it, the attempt counts as one that timed out. Its X-Should-Retry:
+	// false is handed on to a deadline.Middleware that serves the caller. The time told is AttemptTimeout or what is left,
+	// never a bound that was learned, and a deadline.Middleware at the service ends its work then, also within the body: an
+	// answer that takes longer needs a policy of its own (docs/deadlines.md, long answers). Nil means that no request goes to
+	// such a service.
 	Internal func(*http.Request) bool
 
 	// MaxReplay is the largest body without GetBody, in bytes, that is read into memory first so that it can be sent

@@ -1,0 +1,105 @@
+package deadline_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/riprap-go/riprap/deadline"
+)
+
+// isBrokenOff reports whether the answer of a handler with a second of time is broken off.
+func isBrokenOff(t *testing.T, method string, h http.HandlerFunc) (broken bool) {
+	t.Helper()
+	defer func() {
+		switch p := recover(); p {
+		case nil:
+		case http.ErrAbortHandler:
+			broken = true
+		default:
+			panic(p)
+		}
+	}()
+	deadline.Middleware{Limit: time.Second}.Handler(h).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(method, "/", nil))
+	return false
+}
+
+func TestAnAnswerThatIsNotEndedInTimeIsBrokenOff(t *testing.T) {
+	write := func(w http.ResponseWriter) { io.WriteString(w, "half") }
+	length := func(n string, f func(http.ResponseWriter)) func(http.ResponseWriter) {
+		return func(w http.ResponseWriter) { w.Header().Set("Content-Length", n); f(w) }
+	}
+	status := func(code int) func(http.ResponseWriter) { return func(w http.ResponseWriter) { w.WriteHeader(code) } }
+	for _, test := range []struct {
+		name   string
+		begin  func(http.ResponseWriter)
+		broken bool
+	}{
+		{"a part of a body", write, true},
+		{"bytes", func(w http.ResponseWriter) { w.Write([]byte("half")) }, true},
+		{"a copy", func(w http.ResponseWriter) { io.Copy(w, strings.NewReader("half")) }, true},
+		{"a header", status(200), true},
+		{"a flush", func(w http.ResponseWriter) { w.(http.Flusher).Flush() }, true},
+		{"a failure", func(w http.ResponseWriter) { http.Error(w, "half", 500) }, true},
+		{"less than was said", length("5", write), true},
+		{"a length that is none", length("four", write), true},
+		{"as much as was said", length("4", write), false},
+		{"as much as was said, copied", length("4", func(w http.ResponseWriter) { io.Copy(w, strings.NewReader("half")) }), false},
+		{"as much as was said, in two parts", length("8", func(w http.ResponseWriter) { write(w); w.Write([]byte("half")) }), false},
+		{"a body of no length", length("0", status(200)), false},
+		{"no content", status(204), false},
+		{"not modified", status(304), false},
+		{"a change of protocol", status(101), false},
+		{"a hint", status(103), false}, // then it has said nothing, and is answered for
+	} {
+		inBubble(t, test.name, func(t *testing.T) {
+			late := func(w http.ResponseWriter, r *http.Request) { test.begin(w); <-r.Context().Done() }
+			if got := isBrokenOff(t, "GET", late); got != test.broken {
+				t.Errorf("GET, and the handler returns after the deadline: broken off %t, want %t", got, test.broken)
+			}
+			if isBrokenOff(t, "HEAD", late) {
+				t.Error("HEAD: broken off, want it as it is: there is no body")
+			}
+			if isBrokenOff(t, "GET", func(w http.ResponseWriter, r *http.Request) { test.begin(w); time.Sleep(time.Second - 1) }) {
+				t.Error("GET, and the handler returns in time: broken off, want it as it is")
+			}
+		})
+	}
+}
+
+func inBubble(t *testing.T, name string, f func(*testing.T)) {
+	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
+}
+
+// Rows that are written as they come, by a handler that ends its loop with its context and says nothing of it.
+func TestAClientDoesNotTakeAPartForTheWhole(t *testing.T) {
+	for _, http2 := range []bool{false, true} {
+		server := httptest.NewUnstartedServer(deadline.Middleware{}.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			io.WriteString(w, "row\n")
+			http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		})))
+		server.EnableHTTP2 = http2
+		server.StartTLS()
+		req, err := http.NewRequest("GET", server.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set(deadline.TimeoutHeader, "200")
+		resp, err := server.Client().Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if string(body) != "row\n" || err == nil || errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("%s: body %q, %v, want the row and an error", resp.Proto, body, err)
+		}
+		server.Close()
+	}
+}
