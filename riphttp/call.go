@@ -41,12 +41,13 @@ type call struct {
 	sends       int            // requests written in past attempts, as far as somebody counts
 	broken      int            // large uploads that the connection did not survive
 	current     *exchange      // the attempt at hand
+	began       time.Time      // when it did
 	until       time.Time      // when it must be over; zero means whenever
-	hasty       bool           // that is sooner than for other requests, by a policy of this one's own
 	resp        *http.Response // of the attempt at hand, as long as it is ours to close
 	told        bool           // that the call is over, or its answer's body will tell
 	internal    bool           // the service is told what package deadline tells
-	spent       time.Time      // when the time that it was given for the attempt at hand is over; zero means never
+	given       time.Time      // when it is to be done with the attempt at hand; zero means whenever
+	spent       time.Time      // the same, less what is kept back for the way
 	excused     bool           // its X-Should-Retry: false does not count, since that time was over
 	correlation string         // the id that it was told, the same on every attempt
 }
@@ -183,8 +184,7 @@ func (c *call) closeResponse() {
 func (c *call) begin(ctx context.Context, now time.Time, body io.ReadCloser) *http.Request {
 	first := c.op.Attempts == 0
 	until := c.op.Begin(now)
-	c.until, c.excused = until, false
-	c.hasty = c.isHasty(now)
+	c.began, c.until, c.excused = now, until, false
 	trace := c.policy.Trace
 	if trace != nil && trace.Attempt != nil {
 		e := riprap.Event{Name: c.destination.name, Attempts: c.op.Attempts, Sends: c.sends}
@@ -192,9 +192,8 @@ func (c *call) begin(ctx context.Context, now time.Time, body io.ReadCloser) *ht
 			ctx = traced
 		}
 	}
-	var granted time.Time
 	if c.internal {
-		granted = c.granted(ctx, now)
+		c.given = c.granted(ctx, now)
 	}
 	if callers, ok := ctx.Deadline(); ok && !until.Before(callers) {
 		until = time.Time{} // when the caller's deadline passes, the caller's context says so
@@ -226,7 +225,7 @@ func (c *call) begin(ctx context.Context, now time.Time, body io.ReadCloser) *ht
 	if !first || c.internal {
 		req.Header = c.req.Header.Clone() // whatever Base did to the headers of the attempt before
 	}
-	if c.internal && !c.announce(ctx, req.Header, granted) {
+	if c.internal && !c.announce(ctx, req.Header) {
 		return nil
 	}
 	return req

@@ -35,11 +35,11 @@ func earlier(a, b time.Time) time.Time {
 
 // announce tells the receiver of the attempt at hand when it is to be done and what it takes part in. It reports false if
 // there is no time to tell of: the request must not be sent then.
-func (c *call) announce(ctx context.Context, h http.Header, granted time.Time) bool {
+func (c *call) announce(ctx context.Context, h http.Header) bool {
 	now := time.Now() // a hook may have been slow
 	left := time.Duration(math.MaxInt64)
-	if !granted.IsZero() {
-		left = granted.Sub(now)
+	if !c.given.IsZero() {
+		left = c.given.Sub(now)
 	}
 	if c.correlation != "" {
 		h.Set(deadline.CorrelationHeader, c.correlation)

@@ -37,22 +37,23 @@ func (c *call) learn(ctx context.Context, now time.Time, failure error) {
 // hurried reports whether the attempt at hand failed for want of time that only this caller was short of. That says nothing
 // about the service, and must not decide for others.
 func (c *call) hurried(ctx context.Context, now time.Time, failure error) bool {
-	if c.until.IsZero() || now.Before(c.until) && !c.timedOut(failure) {
+	told := c.timedOut(failure)
+	if c.until.IsZero() || now.Before(c.until) && !told {
 		return false
 	}
-	callers, ok := ctx.Deadline()
-	return ok && !c.until.Before(callers) || c.hasty
+	// A service goes by the time that it was given, which may be more than what was learned.
+	return c.alone(ctx, c.until) || told && c.alone(ctx, c.given)
 }
 
-// isHasty reports whether the attempt that begins at the time now is bounded by a Timeout or an AttemptTimeout of this
-// request's own policy, shorter than that of the Transport.
-func (c *call) isHasty(now time.Time) bool {
-	own, usual := c.policy, &c.destination.policy
-	if own == usual || c.until.IsZero() {
-		return false
+// alone reports whether only this request has an attempt end then: by its context, or by a Timeout or an AttemptTimeout of
+// its own policy, shorter than that of the Transport.
+func (c *call) alone(ctx context.Context, end time.Time) bool {
+	if callers, ok := ctx.Deadline(); ok && !end.Before(callers) {
+		return true
 	}
-	return shorter(own.Timeout, usual.Timeout) && c.until.Equal(c.op.Deadline) ||
-		shorter(own.AttemptTimeout, usual.AttemptTimeout) && c.until.Equal(now.Add(own.AttemptTimeout))
+	own, usual := c.policy, &c.destination.policy
+	return shorter(own.Timeout, usual.Timeout) && end.Equal(c.op.Deadline) ||
+		shorter(own.AttemptTimeout, usual.AttemptTimeout) && end.Equal(c.began.Add(own.AttemptTimeout))
 }
 
 // shorter compares two bounds, of which zero and less are none.

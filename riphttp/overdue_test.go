@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/riprap-go/riprap"
 	"github.com/riprap-go/riprap/deadline"
 	"github.com/riprap-go/riprap/riphttp"
 )
@@ -144,23 +145,44 @@ func TestLearnedBoundIsNotWhatTheServiceIsTold(t *testing.T) {
 	})
 }
 
-// A caller with little time leaves the service with little time.
+// A caller with little time leaves the service with little time, also where that is more than what was learned.
 func TestServiceThatACallerGaveLittleTimeIsNoSample(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		service := pace(20 * time.Millisecond)
-		hurried := script(answersAt(-time.Nanosecond, 504, exceeded...))
-		client := &riphttp.Transport{Internal: always(true), Adaptive: true, Policy: tries(1)}
-		client.Base = service
-		calls(t, client, "GET", serviceURL, 300)
-		client.Base = hurried
-		for range 100 {
-			req, cancel := within(newRequest(t, "GET", serviceURL, nil), 40*time.Millisecond)
-			wantAnswer(t, client, req, 504, "Gateway Timeout")
-			cancel()
+	const learned = 60 * time.Millisecond
+	for _, test := range []struct {
+		name string
+		time time.Duration
+		step any
+	}{
+		{"less than what was learned", 40 * time.Millisecond, answersAt(-time.Nanosecond, 504, exceeded...)},
+		{"more than what was learned", 80 * time.Millisecond, answersAt(0, 504, exceeded...)},
+	} {
+		for way, hurry := range map[string]func(*http.Request) (*http.Request, context.CancelFunc){
+			"by a context": func(r *http.Request) (*http.Request, context.CancelFunc) { return within(r, test.time) },
+			"by a policy": func(r *http.Request) (*http.Request, context.CancelFunc) {
+				own := &riprap.Policy{MaxAttempts: 1, AttemptTimeout: test.time}
+				return r.WithContext(riphttp.WithPolicy(r.Context(), own)), func() {}
+			},
+			"by a policy of the whole call": func(r *http.Request) (*http.Request, context.CancelFunc) {
+				own := &riprap.Policy{MaxAttempts: 1, Timeout: test.time}
+				return r.WithContext(riphttp.WithPolicy(r.Context(), own)), func() {}
+			},
+		} {
+			inBubble(t, test.name+", "+way, func(t *testing.T) {
+				service := pace(20 * time.Millisecond)
+				client := &riphttp.Transport{Internal: always(true), Adaptive: true, Policy: tries(1)}
+				client.Base = service
+				calls(t, client, "GET", serviceURL, 300)
+				client.Base = script(test.step)
+				for range 100 {
+					req, cancel := hurry(newRequest(t, "GET", serviceURL, nil))
+					wantAnswer(t, client, req, 504, "Gateway Timeout")
+					cancel()
+				}
+				client.Base = service
+				service.wantBound(t, client, serviceURL, learned)
+			})
 		}
-		client.Base = service
-		service.wantBound(t, client, serviceURL, 60*time.Millisecond)
-	})
+	}
 }
 
 // Three times a p99 of a millisecond is less than a service with a deadline.Middleware accepts.
