@@ -95,7 +95,10 @@ func (m Middleware) Handler(next http.Handler) http.Handler {
 			refuse(a, fmt.Sprintf("The request was not answered within the %v that it had.", brief(left)))
 		case a.pending && r.Method != http.MethodHead:
 			// Most likely the handler stopped halfway because its context ended. To return would be to say that this is
-			// all, and the client would take a part for the whole.
+			// all, and the client would take a part for the whole. A client that has seen nothing of the answer must see
+			// its header: on a kept connection net/http takes silence for one that was closed before the request, and
+			// sends that again, at once and on each connection that it has.
+			a.FlushError()
 			panic(http.ErrAbortHandler)
 		}
 	})

@@ -155,7 +155,7 @@ type hijacker struct{ *answer }
 func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buffered, err := http.NewResponseController(h.ResponseWriter).Hijack()
 	if err == nil {
-		h.begun = true
+		h.begun, h.pending = true, false // whoever has the connection now ends what is sent on it
 	}
 	return conn, buffered, err
 }

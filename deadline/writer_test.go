@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/riprap-go/riprap/deadline"
 )
@@ -116,6 +117,17 @@ func TestAConnectionTakenOverIsNotAnsweredOn(t *testing.T) {
 	if w.Code != http.StatusGatewayTimeout {
 		t.Errorf("after a takeover that failed the status is %d, want our 504", w.Code)
 	}
+}
+
+// The 200 to a CONNECT, by a handler that waits for the end of the tunnel.
+func TestAConnectionTakenOverIsNotBrokenOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		deadline.Middleware{}.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusOK)
+			w.(http.Hijacker).Hijack()
+			<-r.Context().Done()
+		})).ServeHTTP(hijackable{httptest.NewRecorder(), nil}, httptest.NewRequest("CONNECT", "/", nil)) // which does not panic
+	})
 }
 
 func TestCopyingIsLeftToTheWriterInside(t *testing.T) {
