@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,8 +14,11 @@ import (
 )
 
 // isBrokenOff reports whether the answer of a handler with a second of time is broken off.
-func isBrokenOff(t *testing.T, method string, h http.HandlerFunc) (broken bool) {
-	t.Helper()
+func isBrokenOff(method string, h http.HandlerFunc) bool {
+	return isBroken(httptest.NewRecorder(), httptest.NewRequest(method, "/", nil), h)
+}
+
+func isBroken(w http.ResponseWriter, r *http.Request, h http.HandlerFunc) (broken bool) {
 	defer func() {
 		switch p := recover(); p {
 		case nil:
@@ -24,7 +28,7 @@ func isBrokenOff(t *testing.T, method string, h http.HandlerFunc) (broken bool) 
 			panic(p)
 		}
 	}()
-	deadline.Middleware{Limit: time.Second}.Handler(h).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(method, "/", nil))
+	deadline.Middleware{Limit: time.Second}.Handler(h).ServeHTTP(w, r)
 	return false
 }
 
@@ -58,14 +62,32 @@ func TestAnAnswerThatIsNotEndedInTimeIsBrokenOff(t *testing.T) {
 	} {
 		inBubble(t, test.name, func(t *testing.T) {
 			late := func(w http.ResponseWriter, r *http.Request) { test.begin(w); <-r.Context().Done() }
-			if got := isBrokenOff(t, "GET", late); got != test.broken {
+			if got := isBrokenOff("GET", late); got != test.broken {
 				t.Errorf("GET, and the handler returns after the deadline: broken off %t, want %t", got, test.broken)
 			}
-			if isBrokenOff(t, "HEAD", late) {
+			if isBrokenOff("HEAD", late) {
 				t.Error("HEAD: broken off, want it as it is: there is no body")
 			}
-			if isBrokenOff(t, "GET", func(w http.ResponseWriter, r *http.Request) { test.begin(w); time.Sleep(time.Second - 1) }) {
+			if isBrokenOff("GET", func(w http.ResponseWriter, r *http.Request) { test.begin(w); time.Sleep(time.Second - 1) }) {
 				t.Error("GET, and the handler returns in time: broken off, want it as it is")
+			}
+		})
+	}
+}
+
+// The writer of net/http counts what it copies itself.
+func TestAWholeAnswerThatTheWriterInsideCopiedIsNotBrokenOff(t *testing.T) {
+	const size = 10_000
+	for said, want := range map[int]bool{size: false, size + 1: true} {
+		inBubble(t, strconv.Itoa(said), func(t *testing.T) {
+			inside := &copier{plainWriter: plainWriter{httptest.NewRecorder()}}
+			broken := isBroken(inside, httptest.NewRequest("GET", "/", nil), func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Length", strconv.Itoa(said))
+				w.(io.ReaderFrom).ReadFrom(strings.NewReader(strings.Repeat("x", size)))
+				<-r.Context().Done()
+			})
+			if broken != want || inside.copied == 0 {
+				t.Errorf("%d bytes, of which the writer inside copied %d: broken off %t, want %t", size, inside.copied, broken, want)
 			}
 		})
 	}

@@ -23,8 +23,8 @@ const (
 // carries [ExceededHeader], X-Should-Retry: false, and a body of application/problem+json (RFC 9457). A handler
 // that writes a 5xx or a 429 of its own after the deadline gets X-Should-Retry: false added, unless it set that field.
 // What else a handler answers after the deadline is sent as it is, and a panic passes through. An answer that was begun before it
-// and not ended is broken off as by a panic with [http.ErrAbortHandler], unless it has the Content-Length that it was said to
-// have: the handler most likely stopped halfway, and the client must not take a part for the whole.
+// and not ended is flushed and broken off by a panic with [http.ErrAbortHandler], unless it has the Content-Length that it was
+// said to have: the handler most likely stopped halfway, and the client must not take a part for the whole.
 //
 // A Read of the request's body does not end with the context: the ReadTimeout of an http.Server is for that.
 //

@@ -109,8 +109,9 @@ func (a *answer) WriteString(s string) (int, error) {
 // wrote counts down to the end of a body whose length was said.
 func (a *answer) wrote(n int64) {
 	if a.length > 0 {
-		a.length -= n
-		a.pending = a.pending && a.length > 0
+		if a.length -= n; a.length <= 0 {
+			a.pending = false
+		}
 	}
 }
 

@@ -67,6 +67,18 @@ func TestSnapshotsWithoutLatencyAndLimit(t *testing.T) {
 	}
 }
 
+func TestSnapshotsShowTheLatencyThatAPolicyNames(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		named := &riprap.Latency{}
+		transport := &riphttp.Transport{Base: pace(5 * time.Millisecond), Adaptive: true, Policy: &riprap.Policy{Latency: named}}
+		calls(t, transport, "GET", serviceURL, 3)
+		got := transport.Snapshots(time.Now())
+		if want := named.Snapshot(time.Now()); len(got) != 1 || got[0].Latency != want || want.Count != 3 {
+			t.Errorf("Snapshots = %+v, want the latency %+v of 3 calls", got, want)
+		}
+	})
+}
+
 func ExampleTransport_Snapshots() {
 	service := unsteady()
 	defer service.Close()
