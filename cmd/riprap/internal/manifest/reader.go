@@ -52,13 +52,15 @@ type field struct {
 	read func(n *yaml.Node, path []string)
 }
 
-// object reads a mapping whose keys are known. It returns false if it is none, or if it is too much.
+// object reads a mapping whose keys are known. It returns false if it is none, or if it has a key that is none of them: what
+// seems to be missing may be meant by that.
 func (r *reader) object(n *yaml.Node, path []string, what string, fields ...field) bool {
 	pairs, ok := r.pairs(n, what)
 	for _, p := range pairs {
 		i := slices.IndexFunc(fields, func(f field) bool { return f.name == p.key.Value })
 		if i < 0 {
 			r.unknown(p.key, what, fields)
+			ok = false
 			continue
 		}
 		r.enter(p, within(path, p.key.Value), fields[i].read)
@@ -118,7 +120,7 @@ func list(names []string) string {
 type pair struct{ key, value *yaml.Node }
 
 // pairs returns the keys and values of a mapping, its own first, then those that it merges and does not have. It returns
-// false if there are none to be had.
+// false if they are not all: it is no mapping, something in it is no key, or it is too much.
 func (r *reader) pairs(n *yaml.Node, what string) ([]pair, bool) {
 	n = follow(n)
 	if n.Kind != yaml.MappingNode {
@@ -127,7 +129,7 @@ func (r *reader) pairs(n *yaml.Node, what string) ([]pair, bool) {
 	}
 	m := &merger{reader: r, what: what, taken: map[string]bool{}, state: map[*yaml.Node]int{}}
 	m.add(n)
-	return m.pairs, true
+	return m.pairs, !m.short
 }
 
 // A merger collects the pairs of a mapping and of those that it merges.
@@ -135,6 +137,7 @@ type merger struct {
 	*reader
 	what  string
 	pairs []pair
+	short bool // of pairs, for some could not be read
 	taken map[string]bool
 	state map[*yaml.Node]int // of mappings: 1 while they are added, 2 after it
 }
@@ -146,11 +149,13 @@ func (m *merger) add(n *yaml.Node) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		name, value := follow(n.Content[i]), n.Content[i+1]
 		if m.spent(name) {
+			m.short = true
 			return
 		}
 		switch before, twice := own[name.Value]; {
 		case name.Kind != yaml.ScalarNode || name.Value == "":
 			m.failf(name, "%s: want a name for a key, got %s", m.what, kind(name))
+			m.short = true
 			continue
 		case twice:
 			m.failf(name, "%s has %q twice, first in line %d", m.what, short(name.Value), before.Line)
@@ -182,8 +187,10 @@ func (m *merger) merge(value *yaml.Node) {
 		switch n := follow(s); {
 		case n.Kind != yaml.MappingNode:
 			m.failf(s, "<<: want a mapping to merge, or a list of them, got %s", kind(n))
+			m.short = true
 		case m.state[n] == 1:
 			m.failf(s, "<<: it would merge a mapping into itself")
+			m.short = true
 		case m.state[n] == 0:
 			m.add(n)
 		}
