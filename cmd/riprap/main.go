@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"unicode"
 
 	"github.com/riprap-go/riprap/cmd/riprap/internal/audit"
 	"github.com/riprap-go/riprap/cmd/riprap/internal/call"
@@ -48,11 +49,21 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	context.AfterFunc(ctx, stop)
 
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	os.Exit(tell(os.Stderr, run(ctx, os.Args[1:], os.Stdout, os.Stderr)))
+}
+
+// tell prints an error, if there is one that nobody has told, and returns its exit code. What was typed may be pasted from
+// anywhere and is repeated in many errors: none of it does anything to a terminal.
+func tell(stderr io.Writer, err error) int {
 	if err != nil && !errors.Is(err, exit.ErrNotFine) {
-		fmt.Fprintln(os.Stderr, err)
+		fmt.Fprintln(stderr, strings.Map(func(c rune) rune {
+			if c != '\n' && c != '\t' && !unicode.IsGraphic(c) {
+				return unicode.ReplacementChar
+			}
+			return c
+		}, err.Error()))
 	}
-	os.Exit(exit.Code(err))
+	return exit.Code(err)
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {

@@ -83,6 +83,22 @@ func TestArgumentsThatMakeNoSenseAreUsageErrors(t *testing.T) {
 	}
 }
 
+func TestWhatIsTypedDoesNothingToATerminal(t *testing.T) {
+	const hostile = "\x1b[31m\a\u202e\u009b"
+	lines := [][]string{{hostile}, {"-" + hostile}, {"help", hostile}}
+	for _, c := range commands {
+		lines = append(lines, []string{c.name, "-" + hostile}, []string{c.name, "--" + hostile + "=1", "x"}, []string{c.name, hostile, hostile, hostile})
+	}
+	lines = append(lines, []string{"lab", "run", "-" + hostile}, []string{"call", "http://" + hostile}, []string{"flaky", "200 body=" + hostile + ", " + hostile})
+	for _, args := range lines {
+		var stdout, stderr bytes.Buffer
+		code := tell(&stderr, run(t.Context(), args, &stdout, &stderr))
+		if code != exit.Usage || strings.ContainsAny(stdout.String()+stderr.String(), hostile[:1]+"\a\u202e\u009b") {
+			t.Errorf("riprap %q: got exit code %d, stdout %q, stderr %q, want %d and nothing that a terminal obeys", args, code, &stdout, &stderr, exit.Usage)
+		}
+	}
+}
+
 func TestVersionNamesTheBuild(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	if err := run(t.Context(), []string{"version"}, &stdout, &stderr); err != nil {
