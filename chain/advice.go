@@ -65,7 +65,7 @@ func (k *checker) needs(e *edge) (needs time.Duration) {
 // below returns how long the longest call of a service takes that ends at all.
 func (k *checker) below(i int) (longest time.Duration) {
 	for _, e := range k.nodes[i].out {
-		if total := e.total(); total != forever {
+		if total := e.Total(); total != forever {
 			longest = max(longest, total)
 		}
 	}

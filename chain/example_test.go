@@ -63,3 +63,16 @@ func ExampleChain_Hops() {
 	//   orders     4s     1
 	//     database 800ms  2
 }
+
+func ExampleCall_Total() {
+	call := chain.Call{To: "payments", Policy: riprap.Policy{
+		MaxAttempts: 2, AttemptTimeout: time.Second, MaxWait: 5 * time.Second, // a wait that is asked for gets up to a fifth more
+		Backoff: riprap.Backoff{Base: 100 * time.Millisecond},
+	}}
+	fmt.Println(call.Total())
+	call.Policy.Timeout = 3 * time.Second
+	fmt.Println(call.Total())
+	// Output:
+	// 8s
+	// 3s
+}

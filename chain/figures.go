@@ -38,9 +38,9 @@ func (c *Call) attempt() time.Duration {
 	return min(limit(c.Policy.AttemptTimeout), c.timeout())
 }
 
-// total returns how long the call may take, as far as the Policy bounds it: its Timeout, or what its attempts and the waits
-// between them come to, those that the service may ask for included.
-func (c *Call) total() time.Duration {
+// Total returns how long the call may take, as far as its Policy bounds it: the Timeout, or what the attempts and the waits
+// between them come to, those that the service may ask for included. It is math.MaxInt64 if nothing bounds it.
+func (c *Call) Total() time.Duration {
 	n := c.attempts()
 	switch {
 	case n == 1:

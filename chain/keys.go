@@ -60,7 +60,7 @@ func (k *checker) retentions() {
 			}
 			h := at[i]
 			again := e.retries() && !(e.unfit && e.fitting == 1)
-			if total := e.total(); again && total > h.Duration && total != forever && !e.disorder {
+			if total := e.Total(); again && total > h.Duration && total != forever && !e.disorder {
 				h = horizon{total, e}
 			}
 			if h.Duration > at[e.to].Duration {

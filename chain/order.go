@@ -97,7 +97,7 @@ func (k *checker) limited(i int, w window) window {
 
 // within judges a call by the window of its caller and returns the window that it gives to the service called.
 func (k *checker) within(e *edge, w window) window {
-	total := e.total()
+	total := e.Total()
 	attempt := bound{e.attempt(), e.from, e, attemptField(e.Call)}
 	inside := window{tight: attempt, loose: attempt, patience: bound{total, e.from, e, totalField(e.Call)}}
 	switch {

@@ -8,7 +8,7 @@ import (
 
 // untimed finds a call that nothing ends but its caller.
 func (k *checker) untimed(e *edge) {
-	if e.total() != forever {
+	if e.Total() != forever {
 		return
 	}
 	e.endless = true
@@ -83,7 +83,7 @@ func (k *checker) accordingly(e *edge, to time.Duration) string {
 	} else {
 		higher.Policy.AttemptTimeout, crowded = to, e.crowded(to)
 	}
-	if crowded || higher.total() >= k.nodes[e.from].window.tight.Duration {
+	if crowded || higher.Total() >= k.nodes[e.from].window.tight.Duration {
 		return ", and what is above accordingly"
 	}
 	return ""

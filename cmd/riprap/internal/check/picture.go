@@ -136,9 +136,12 @@ func (r *report) fill(drawn *row, h chain.Hop, services map[string]*chain.Servic
 		drawn.cells[0] = length(s.Limit)
 	}
 	if h.Call >= 0 && services[h.From] != nil && h.Call < len(services[h.From].Calls) {
-		p := services[h.From].Calls[h.Call].Policy
-		drawn.cells[1], drawn.cells[2] = attempts(&p), length(p.Timeout)
-		drawn.retried = p.MaxAttempts != 1
+		c := &services[h.From].Calls[h.Call]
+		drawn.cells[1], drawn.cells[2] = attempts(&c.Policy), "none"
+		if total := c.Total(); total != math.MaxInt64 {
+			drawn.cells[2] = length(total)
+		}
+		drawn.retried = c.Policy.MaxAttempts != 1
 	}
 	drawn.cells[3] = left(h.Left)
 	var marks []string

@@ -222,6 +222,29 @@ func TestADeepChainStaysWithinTheScreen(t *testing.T) {
 	}
 }
 
+func TestTheTotalIsTheBoundThatHolds(t *testing.T) {
+	for policy, want := range map[string]string{
+		"{maxAttempts: 1, attemptTimeout: 500ms}":                                          "500ms",
+		"{maxAttempts: 1, timeout: 4s, attemptTimeout: 3s}":                                "3s",
+		"{maxAttempts: 1, timeout: 4s}":                                                    "4s",
+		"{maxAttempts: 3, attemptTimeout: 1s, maxWait: 10s}":                               "27s", // a fifth is added to each wait
+		"{maxAttempts: 3, timeout: 4s, attemptTimeout: 1s}":                                "4s",
+		"{maxAttempts: 1}":                                                                 "none",
+		"{maxAttempts: none, attemptTimeout: 1s}":                                          "none",
+		"{maxAttempts: 2, attemptTimeout: 1s, maxWait: none}":                              "none",
+		"{maxAttempts: 2, attemptTimeout: 1s, maxWait: 1ms, backoff: {base: 8s, max: 8s}}": "10s",
+	} {
+		file, err := manifest.Parse("riprap.yaml", []byte("services: {a: {calls: [{to: b, policy: "+policy+"}]}, b: }"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &report{request: &request{}, file: file, hops: file.Chain.Hops()}
+		if got := r.rows()[1].cells[2]; got != want {
+			t.Errorf("%s: the total is %s, want %s", policy, got, want)
+		}
+	}
+}
+
 func TestDurationsAreSaidWithoutZeros(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0: "none", -1: "none", time.Hour: "1h", 90 * time.Minute: "1h30m", time.Minute: "1m", 90 * time.Second: "1m30s",
