@@ -6,8 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net/http/httptest"
 	"os"
+	"os/exec"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,9 +23,56 @@ import (
 	"github.com/riprap-go/riprap/internal/pgtest"
 )
 
-func TestAllIsAsPromisedOnSQLite(t *testing.T) { allIsAsPromised(t) }
+// TestMain makes the program of the test's binary where a test asks for one.
+func TestMain(m *testing.M) {
+	if os.Getenv("CHAIN_TEST_MAIN") != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
 
-func TestAllIsAsPromisedOnPostgreSQL(t *testing.T) { allIsAsPromised(t, "--db", pgtest.Start(t)) }
+// patient gives the services more time until the test ends, each bound as much longer as keeps their order: a machine may
+// stand still for a second or two, and what becomes of a request must not hang on that.
+func patient(t *testing.T) {
+	services, sent := figures.Services, requests
+	t.Cleanup(func() { figures.Services, requests = services, sent })
+
+	figures.Services = slices.Clone(services)
+	for i := range figures.Services {
+		s := &figures.Services[i]
+		s.Limit *= 10
+		s.Calls = slices.Clone(s.Calls)
+		for j := range s.Calls {
+			c := &s.Calls[j]
+			c.Policy.Timeout *= 10
+			c.Policy.AttemptTimeout *= 10
+			if b := c.Policy.Budget; b != nil { // of its own: this one may be spent by tests that were before
+				c.Policy.Budget = &riprap.Budget{Ratio: b.Ratio, Reserve: b.Reserve, Window: b.Window}
+			}
+			if c.To == "database" { // a test waits for two of these
+				c.Policy.AttemptTimeout = 4 * time.Second
+			}
+		}
+	}
+	requests = slices.Clone(sent)
+	for i, r := range requests {
+		if r.waits > leastForPayments {
+			requests[i].waits = 3 * time.Second // less than an attempt
+		}
+	}
+}
+
+func TestAllIsAsPromised(t *testing.T) {
+	patient(t)
+	t.Run("SQLite", func(t *testing.T) {
+		t.Parallel()
+		allIsAsPromised(t)
+	})
+	t.Run("PostgreSQL", func(t *testing.T) {
+		t.Parallel()
+		allIsAsPromised(t, "--db", pgtest.Start(t))
+	})
+}
 
 func allIsAsPromised(t *testing.T, args ...string) {
 	var out, errs bytes.Buffer
@@ -30,9 +80,9 @@ func allIsAsPromised(t *testing.T, args ...string) {
 		t.Errorf("run(%q) = %d, stderr %q, want 0 and nothing", args, code, &errs)
 	}
 	for _, want := range []string{
-		"gateway 10s → orders 7s → payments 4s → database 2s",
+		"gateway 1m40s → orders 1m10s → payments 40s → database 20s",
 		"The caller got 200 OK",
-		"gave up after 2 of database",
+		"gave up: no attempts left",
 		"The caller got 504 Gateway Timeout",
 		"The caller was gone",
 		"The database says that no query is at work any more.",
@@ -42,8 +92,60 @@ func allIsAsPromised(t *testing.T, args ...string) {
 			t.Errorf("run(%q) does not print %q", args, want)
 		}
 	}
+	fitsIntoATerminal(t, out.String())
 	if t.Failed() {
 		t.Log(out.String())
+	}
+}
+
+func fitsIntoATerminal(t *testing.T, text string) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
+			t.Errorf("the line %q has %d columns, want 80 at most", line, n)
+		}
+	}
+}
+
+func TestNothingIsLeftWhenNobodyReads(t *testing.T) {
+	dir := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), "CHAIN_TEST_MAIN=1", "TMPDIR="+dir, "TMP="+dir, "TEMP="+dir)
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.Close()
+	if err := cmd.Run(); cmd.ProcessState.ExitCode() != 1 || !strings.HasPrefix(errs.String(), "chain: write ") {
+		t.Errorf("got %v, stderr %q, want exit code 1 and that it cannot write", err, &errs)
+	}
+	if left, err := os.ReadDir(dir); len(left) > 0 || err != nil {
+		t.Errorf("left behind: %v, %v, want nothing", left, err)
+	}
+}
+
+func TestAFailedCallIsATimeoutOrABadGateway(t *testing.T) {
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, test := range []struct {
+		name string
+		ctx  context.Context
+		err  error
+		want int // zero: nothing is written
+	}{
+		{"no time for an attempt", t.Context(), &riprap.Error{Reason: riprap.ErrDeadline}, 504},
+		{"an attempt that hung", t.Context(), &riprap.Error{Attempts: 2, Reason: riprap.ErrAttempts, Err: context.DeadlineExceeded}, 504},
+		{"a connection that was refused", t.Context(), &riprap.Error{Attempts: 2, Reason: riprap.ErrAttempts, Err: io.EOF}, 502},
+		{"nobody waits", over, context.Canceled, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := &httptest.ResponseRecorder{}
+			if fail(w, test.ctx, "database", test.err); w.Code != test.want {
+				t.Errorf("fail(%v) answers %d, want %d", test.err, w.Code, test.want)
+			}
+		})
 	}
 }
 
@@ -57,6 +159,7 @@ func TestACancelledQueryStopsInSQLite(t *testing.T) {
 }
 
 func TestACancelledQueryStopsInPostgreSQL(t *testing.T) {
+	patient(t)
 	db, err := openPostgreSQL(t.Context(), pgtest.Start(t))
 	if err != nil {
 		t.Fatal(err)
@@ -231,8 +334,7 @@ func TestWhatIsNotAsPromisedIsSaid(t *testing.T) {
 }
 
 func TestABrokenPromiseIsInTheExitCode(t *testing.T) {
-	all := requests
-	t.Cleanup(func() { requests = all })
+	patient(t)
 	requests = []request{{id: "quick", title: "A miracle.", path: "/orders/7", status: 402, queries: 1}}
 
 	var out bytes.Buffer
@@ -248,11 +350,7 @@ func TestHelpIsForAPager(t *testing.T) {
 		if code != 0 || errs.Len() > 0 || !strings.HasPrefix(out.String(), "usage: chain ") || !strings.Contains(out.String(), "--db") {
 			t.Errorf("run(%q) = %d, stdout %q, stderr %q, want 0 and the usage on stdout", arg, code, &out, &errs)
 		}
-		for line := range strings.Lines(out.String()) {
-			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
-				t.Errorf("the line %q has %d columns, want 80 at most", line, n)
-			}
-		}
+		fitsIntoATerminal(t, out.String())
 	}
 }
 

@@ -60,7 +60,7 @@ func openSQLite() (*database, error) {
 	}
 	file := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(filepath.Join(dir, "payments.db"))}
 	d := &database{
-		name:  "SQLite, " + file.Path,
+		name:  "SQLite",
 		quick: `SELECT sum(cents) FROM payments`,
 		// It reads a table, so that it holds a lock on the file for as long as it works.
 		endless: `WITH RECURSIVE endless(cents) AS (SELECT cents FROM payments UNION ALL SELECT cents FROM endless)
@@ -114,7 +114,7 @@ func openPostgreSQL(ctx context.Context, dsn string) (*database, error) {
 	config.RuntimeParams["statement_timeout"] = strconv.FormatInt(service("database").Limit.Milliseconds(), 10)
 	d := &database{
 		DB:      stdlib.OpenDB(*config),
-		name:    "PostgreSQL, " + config.Database,
+		name:    "PostgreSQL",
 		quick:   `SELECT 2500`,
 		endless: `SELECT 2500 FROM pg_sleep(3600)`,
 	}
@@ -125,7 +125,7 @@ func openPostgreSQL(ctx context.Context, dsn string) (*database, error) {
 		return n > 0, err
 	}
 	d.close = func() { d.Close() }
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
 	if err := d.PingContext(ctx); err != nil {
 		d.close()

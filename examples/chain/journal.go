@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"sync"
-	"text/tabwriter"
 	"time"
 
 	"github.com/riprap-go/riprap/deadline"
@@ -56,10 +55,11 @@ func (j *journal) of(id string) (visits []visit, over bool) {
 	return visits, over
 }
 
-// table writes the visits of a request, with times from the moment it was sent. What was not reached is in it too.
+// table writes the visits of a request, with times in milliseconds from the moment it was sent. What was not reached is in
+// it too.
 func table(w io.Writer, sent time.Time, visits []visit) {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "   hop\ttime left\tfrom\tuntil\tcancelled\twhat became of it")
+	row := func(cells ...any) { fmt.Fprintf(w, "   %-8v  %7v  %5v  %5v  %-9v  %v\n", cells...) }
+	row("hop", "left ms", "from", "until", "cancelled", "what became of it")
 	for _, s := range figures.Services {
 		reached := false
 		for _, v := range visits {
@@ -71,15 +71,12 @@ func table(w io.Writer, sent time.Time, visits []visit) {
 			if v.cancelled {
 				cancelled = "yes"
 			}
-			fmt.Fprintf(t, "   %s\t%s\t%s\t%s\t%s\t%s\n", v.hop, millis(v.had), millis(v.began.Sub(sent)), millis(v.end.Sub(sent)), cancelled, v.outcome)
+			row(v.hop, millis(v.had), millis(v.began.Sub(sent)), millis(v.end.Sub(sent)), cancelled, v.outcome)
 		}
 		if !reached {
-			fmt.Fprintf(t, "   %s\t-\t-\t-\t-\tnot reached\n", s.Name)
+			row(s.Name, "-", "-", "-", "-", "not reached")
 		}
 	}
-	t.Flush()
 }
 
-func millis(d time.Duration) string {
-	return fmt.Sprintf("%d ms", d.Round(time.Millisecond).Milliseconds())
-}
+func millis(d time.Duration) int64 { return d.Round(time.Millisecond).Milliseconds() }

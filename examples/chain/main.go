@@ -19,12 +19,13 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"strings"
+	"syscall"
 	"time"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	signal.Ignore(syscall.SIGPIPE) // as in "| head": the write fails, and what is to be cleaned up is
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
@@ -44,13 +45,13 @@ type request struct {
 
 var requests = []request{
 	{id: "quick", title: "All is well.", path: "/orders/7", status: 200, queries: 1},
-	{id: "hangs", title: "The database hangs. Nobody but payments tries again; this takes about two seconds.",
-		path: "/orders/7?database=hangs", status: 503, queries: 2, stopped: 2},
-	{id: "short", title: "The database hangs, and the caller waits 800 ms: it says so by X-Request-Timeout-Ms: 800.",
+	{id: "hangs", title: "The database hangs. Only payments tries again; this takes two seconds.",
+		path: "/orders/7?database=hangs", status: 504, queries: 2, stopped: 2},
+	{id: "short", title: "The database hangs, and the caller sends X-Request-Timeout-Ms: 800.",
 		path: "/orders/7?database=hangs", waits: 800 * time.Millisecond, status: 504, queries: 1, stopped: 1},
 	{id: "gone", title: "The database hangs, and the caller goes away while it does.",
 		path: "/orders/7?database=hangs", leaves: true, queries: 1, stopped: 1},
-	{id: "late", title: fmt.Sprintf("The caller waits 150 ms, and payments does not begin with less than %s.", millis(leastForPayments)),
+	{id: "late", title: fmt.Sprintf("The caller waits 150 ms; payments does not begin with less than %d ms.", millis(leastForPayments)),
 		path: "/orders/7", waits: 150 * time.Millisecond, status: 504},
 }
 
@@ -109,14 +110,17 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 	code := 0
 	for i, r := range requests {
-		fmt.Fprintf(stdout, "\n%d. %s\n", i+1, r.title) // before it is sent: it may take a while
+		if _, err := fmt.Fprintf(stdout, "\n%d. %s\n", i+1, r.title); err != nil { // before it is sent: it may take a while
+			fmt.Fprintln(stderr, "chain:", err)
+			return 1
+		}
 		wrong := s.show(ctx, r, stdout)
 		if ctx.Err() != nil {
 			fmt.Fprintln(stderr, "chain: interrupted")
 			return 1
 		}
-		if len(wrong) > 0 {
-			fmt.Fprintf(stdout, "   NOT AS PROMISED: %s\n", strings.Join(wrong, "; "))
+		for _, promise := range wrong {
+			fmt.Fprintf(stdout, "   NOT AS PROMISED: %s\n", promise)
 			code = 1
 		}
 	}
@@ -144,9 +148,9 @@ func (s *services) show(ctx context.Context, r request, stdout io.Writer) (wrong
 
 	table(stdout, sent, visits)
 	if r.status != 0 {
-		fmt.Fprintf(stdout, "   The caller got %d %s after %s.\n", status, http.StatusText(status), millis(took))
+		fmt.Fprintf(stdout, "   The caller got %d %s after %d ms.\n", status, http.StatusText(status), millis(took))
 	} else {
-		fmt.Fprintf(stdout, "   The caller was gone after %s.\n", millis(took))
+		fmt.Fprintf(stdout, "   The caller was gone after %d ms.\n", millis(took))
 	}
 	wrong = broken(r, status, err, visits)
 	if !over {
@@ -162,7 +166,7 @@ func (s *services) show(ctx context.Context, r request, stdout io.Writer) (wrong
 
 // send sends a request as any client might, curl for example: the chain does not depend on who is in front of it.
 func (s *services) send(ctx context.Context, r request) (status int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.gateway+r.path, nil)
 	if err != nil {
@@ -217,9 +221,9 @@ func broken(r request, status int, err error, visits []visit) (wrong []string) {
 	return wrong
 }
 
-// eventually waits until a condition holds, for five seconds at most.
+// eventually waits until a condition holds, for half a minute at most: a machine that is busy may take a while.
 func eventually(ctx context.Context, condition func() bool) bool {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	for !condition() {
 		select {

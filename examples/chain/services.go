@@ -142,9 +142,12 @@ func (s *services) pay(w http.ResponseWriter, r *http.Request) string {
 		defer cancel()
 		end := s.journal.begin(ctx, "database")
 		cents, err := ask(ctx)
-		if err != nil {
+		switch {
+		case ctx.Err() != nil: // what a driver says of a query that was stopped differs
+			end(context.Cause(ctx).Error())
+		case err != nil:
 			end(err.Error())
-		} else {
+		default:
 			end("1 row")
 		}
 		if errors.Is(err, sql.ErrNoRows) {
@@ -162,15 +165,16 @@ func (s *services) pay(w http.ResponseWriter, r *http.Request) string {
 // fail answers for a call that came to nothing. Once the caller's time is over it writes nothing: then the
 // deadline.Middleware answers 504, and says that trying again is useless.
 func fail(w http.ResponseWriter, ctx context.Context, to string, err error) string {
-	if ctx.Err() == nil {
-		status := http.StatusServiceUnavailable
-		if errors.Is(err, riprap.ErrDeadline) {
-			status = http.StatusGatewayTimeout
-		}
-		http.Error(w, to+" does not answer", status)
+	if ctx.Err() != nil {
+		return context.Cause(ctx).Error()
 	}
+	status := http.StatusBadGateway
+	if errors.Is(err, context.DeadlineExceeded) {
+		status = http.StatusGatewayTimeout
+	}
+	http.Error(w, to+" does not answer", status)
 	if gaveUp, ok := errors.AsType[*riprap.Error](err); ok {
-		return fmt.Sprintf("gave up after %d of %s: %v", gaveUp.Attempts, to, gaveUp.Reason)
+		return fmt.Sprintf("gave up: %v", gaveUp.Reason)
 	}
 	return err.Error()
 }
