@@ -106,25 +106,32 @@ func Do(ctx context.Context, p *Policy, op func(context.Context) error) error {
 	}
 	// With nobody to tell, a first attempt that succeeds costs a call and its bound, and one look at the clock for a
 	// budget, two for a latency.
-	var err error
+	if p.Trace != nil || p.looksAtClock() || ctx.Err() != nil {
+		return timed(ctx, p, op)
+	}
+	if err := op(ctx); err != nil {
+		return run(ctx, Operation{Policy: p, Attempts: 1}, time.Time{}, op, err)
+	}
+	if p.Budget != nil {
+		p.Budget.deposit(instantNow())
+	}
+	return nil
+}
+
+// timed is Do for a Policy with a bound or somebody to tell, and for a caller who has left. It stands apart so that Do
+// without these needs no room for times.
+func timed(ctx context.Context, p *Policy, op func(context.Context) error) error {
 	var now time.Time
-	switch {
-	case p.Trace != nil || ctx.Err() != nil:
-		if p.looksAtClock() {
-			now = time.Now()
-		}
-		return run(ctx, Operation{Policy: p, Deadline: p.deadline(now)}, now, op, nil)
-	case !p.looksAtClock():
-		if err = op(ctx); err != nil {
-			return run(ctx, Operation{Policy: p, Attempts: 1}, now, op, err)
-		}
-	default:
+	if p.looksAtClock() {
 		now = time.Now()
-		deadline := p.deadline(now)
-		until := p.until(now, deadline)
-		if err = bounded(ctx, until, op); err != nil {
-			return run(ctx, Operation{Policy: p, Deadline: deadline, Attempts: 1, begun: now, until: until}, now, op, err)
-		}
+	}
+	deadline := p.deadline(now)
+	if p.Trace != nil || ctx.Err() != nil {
+		return run(ctx, Operation{Policy: p, Deadline: deadline}, now, op, nil)
+	}
+	until := p.until(now, deadline)
+	if err := bounded(ctx, until, op); err != nil {
+		return run(ctx, Operation{Policy: p, Deadline: deadline, Attempts: 1, begun: now, until: until}, now, op, err)
 	}
 	if p.Budget == nil && p.Latency == nil {
 		return nil
