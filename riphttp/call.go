@@ -59,9 +59,7 @@ func (c *call) run(ctx context.Context, req *http.Request) (*http.Response, erro
 	}
 	c.op.Deadline, _ = ctx.Deadline()
 	if c.policy.Timeout > 0 {
-		if d := now.Add(c.policy.Timeout); c.op.Deadline.IsZero() || d.Before(c.op.Deadline) {
-			c.op.Deadline = d
-		}
+		c.op.Deadline = earlier(c.op.Deadline, now.Add(c.policy.Timeout))
 	}
 	c.req = c.t.keyed(req)
 	c.repeatable = c.t.repeatable(c.req)
