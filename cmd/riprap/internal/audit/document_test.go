@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/riprap-go/riprap/audit"
+	"github.com/riprap-go/riprap/cmd/riprap/internal/golden"
 )
 
 func TestTheReportForPrograms(t *testing.T) {
@@ -28,7 +29,7 @@ func TestTheReportForPrograms(t *testing.T) {
 	if err := e.Encode(any); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "report.json", indented.String())
+	golden.Check(t, "report.json", indented.String())
 }
 
 func TestTheReportForJUnit(t *testing.T) {
@@ -38,7 +39,7 @@ func TestTheReportForJUnit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "report.xml", text)
+	golden.Check(t, "report.xml", text)
 }
 
 func TestJUnitFailuresAreThoseOfTheExitCode(t *testing.T) {

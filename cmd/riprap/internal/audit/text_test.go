@@ -1,9 +1,6 @@
 package audit
 
 import (
-	"flag"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -11,10 +8,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/riprap-go/riprap/audit"
+	"github.com/riprap-go/riprap/cmd/riprap/internal/golden"
 	"github.com/riprap-go/riprap/cmd/riprap/internal/terminal"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // example is a report made up of a few rules, with a verdict of each kind.
 func example() *report {
@@ -55,7 +51,7 @@ func TestTheReportForPeople(t *testing.T) {
 			r := example()
 			r.verbose = strings.HasSuffix(name, "verbose")
 			got := r.text(on)
-			golden(t, strings.ReplaceAll(name, " ", "-")+".txt", got)
+			golden.Check(t, strings.ReplaceAll(name, " ", "-")+".txt", got)
 			for line := range strings.Lines(got) {
 				line = strings.TrimSuffix(line, "\n")
 				if n := utf8.RuneCountInString(line); n > on.Width && !bool(on.Palette) {
@@ -69,24 +65,6 @@ func TestTheReportForPeople(t *testing.T) {
 				t.Errorf("got what a client said as it was: %q", got)
 			}
 		})
-	}
-}
-
-// golden compares got with a file under testdata.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s: got\n%s\nwant\n%s", path, got, want)
 	}
 }
 

@@ -1,22 +1,18 @@
 package check
 
 import (
-	"flag"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
 
 	"github.com/riprap-go/riprap/chain"
+	"github.com/riprap-go/riprap/cmd/riprap/internal/golden"
 	"github.com/riprap-go/riprap/cmd/riprap/internal/manifest"
 	"github.com/riprap-go/riprap/cmd/riprap/internal/terminal"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // shop is a file with two ways to one service, one that is not listed, and names of every length.
 const shop = `services:
@@ -93,7 +89,7 @@ func TestTheReportForPeople(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := example(t).text(on)
-			golden(t, strings.ReplaceAll(name, " ", "-")+".txt", got)
+			golden.Check(t, strings.ReplaceAll(name, " ", "-")+".txt", got)
 			for line := range strings.Lines(got) {
 				line = strings.TrimSuffix(line, "\n")
 				if n := utf8.RuneCountInString(line); n > on.Width && !bool(on.Palette) {
@@ -117,31 +113,13 @@ func TestTheReportForPrograms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "report.json", indented(t, got))
+	golden.Check(t, "report.json", indented(t, got))
 
 	r.findings, r.hops = nil, nil
 	got, err = r.json()
 	want := `{"format":1,"file":"riprap.yaml","fine":true,"findings":[],"hops":[],"rules":["unknown-service","no-timeout","no-jitter","lease-shorter-than-limit"]}` + "\n"
 	if err != nil || got != want {
 		t.Errorf("without findings: got %s (%v), want %s", got, err, want)
-	}
-}
-
-// golden compares got with a file under testdata.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s: got\n%s\nwant\n%s", path, got, want)
 	}
 }
 

@@ -1,18 +1,14 @@
 package demo
 
 import (
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
 
+	"github.com/riprap-go/riprap/cmd/riprap/internal/golden"
 	"github.com/riprap-go/riprap/cmd/riprap/internal/terminal"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // example is a report made up of round figures: a naive side that never recovers and a riprap side that does.
 func example() report {
@@ -52,7 +48,7 @@ func TestTheReportForPeople(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := example().text(on)
-			golden(t, strings.ReplaceAll(name, " ", "-")+".txt", got)
+			golden.Check(t, strings.ReplaceAll(name, " ", "-")+".txt", got)
 			for line := range strings.Lines(got) {
 				line = strings.TrimSuffix(line, "\n")
 				if n := utf8.RuneCountInString(line); n > on.Width && !bool(on.Palette) {
@@ -63,24 +59,6 @@ func TestTheReportForPeople(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// golden compares got with a file under testdata.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != strings.ReplaceAll(string(want), "\r\n", "\n") {
-		t.Errorf("%s: got\n%s\nwant\n%s", path, got, want)
 	}
 }
 
