@@ -1,0 +1,50 @@
+package idempotency
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+)
+
+// read reads the request's body. If it cannot, it has answered.
+func (q *request) read() (body []byte, ok bool) {
+	if q.r.Body == nil || q.r.Body == http.NoBody {
+		return nil, true
+	}
+	if q.r.ContentLength > q.MaxBody {
+		q.tooLarge()
+		return nil, false
+	}
+	// Whoever announces a large body gets room for it as it comes, not before.
+	const ahead = 64 << 10
+	var buf bytes.Buffer
+	buf.Grow(int(min(max(q.r.ContentLength, 0), ahead)) + bytes.MinRead)
+	_, err := buf.ReadFrom(io.LimitReader(q.r.Body, q.MaxBody+1))
+	if _, outer := errors.AsType[*http.MaxBytesError](err); outer || int64(buf.Len()) > q.MaxBody {
+		q.tooLarge()
+		return nil, false
+	}
+	if err == nil && q.r.ContentLength >= 0 && int64(buf.Len()) != q.r.ContentLength {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		q.refuse(bodyUnreadable, "The request's body could not be read to its end. Nothing was done.", nil)
+		return nil, false
+	}
+	return buf.Bytes(), true
+}
+
+func (q *request) tooLarge() {
+	q.refuse(bodyTooLarge, fmt.Sprintf("A request with a key may have a body of at most %d bytes.", q.MaxBody), nil)
+}
+
+// withBody gives a request, which is the caller's own, a body that was read before.
+func withBody(r *http.Request, body []byte) *http.Request {
+	r.Body = http.NoBody
+	if len(body) > 0 {
+		r.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	return r
+}
