@@ -181,7 +181,7 @@ func (q *request) refuse(p problem, detail string, err error) {
 func (q *request) serve(body []byte) {
 	c := Claim{
 		ID:          q.id,
-		Fingerprint: q.fingerprint(q.r, body),
+		Fingerprint: fingerprint(&q.Middleware, q.r, body),
 		Operation:   label(q.r),
 		Lease:       q.Lease,
 		Retention:   q.Retention,

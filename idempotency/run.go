@@ -130,8 +130,10 @@ func (r *run) end() {
 	}
 	r.rec.begin(http.StatusOK)
 	outcome := r.outcome()
-	if r.tx != nil && (outcome == NoEffect || outcome == Unknown) {
-		r.tx.Rollback() // whatever it says: nothing was committed
+	if outcome == NoEffect || outcome == Unknown {
+		if err := r.rollback(); err != nil {
+			outcome = Unknown
+		}
 	}
 	switch outcome {
 	case NoEffect:
@@ -150,6 +152,14 @@ func (r *run) end() {
 		return
 	}
 	r.settle(Ran, r.complete(a))
+}
+
+// rollback undoes what the handler wrote. An error means that it may be durable all the same.
+func (r *run) rollback() error {
+	if r.tx == nil {
+		return nil
+	}
+	return r.tx.Rollback()
 }
 
 // settle takes a step of the store that ends the claim, and lets the client have its answer.
@@ -270,10 +280,9 @@ func (r *run) abandon() {
 	switch {
 	case r.lost.Load():
 		r.observe(Fenced, 0, ErrFenced)
-	case r.tx != nil:
-		r.tx.Rollback()
+	case r.tx != nil && r.rollback() == nil:
 		r.leave(Released, r.insist(settleTime, r.release()))
-	case r.Reexecute:
+	case r.tx == nil && r.Reexecute:
 		r.observe(Unrecorded, 0, nil) // and run again after its lease
 	default:
 		r.leave(Suspended, r.insist(settleTime, r.suspend))
