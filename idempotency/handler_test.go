@@ -385,4 +385,3 @@ func TestAMiddlewareThatCannotWorkPanicsAtOnce(t *testing.T) {
 		})
 	}
 }
-
