@@ -227,6 +227,13 @@ func (rec *recorder) send() {
 	if rec.hijacked {
 		return
 	}
+	if !rec.streaming {
+		for name := range rec.trailers() {
+			if strings.HasPrefix(name, http.TrailerPrefix) {
+				rec.sent[name] = rec.header[name] // known before the body, none gets lost
+			}
+		}
+	}
 	rec.stream()
 	h := rec.w.Header()
 	for name := range rec.trailers() {
