@@ -27,6 +27,7 @@ type run struct {
 	detached context.Context // for the store: it has the request's values and no end
 
 	declared atomic.Int64 // an Outcome, zero for none
+	unkept   error        // why only that there was an answer could be kept
 	returned atomic.Bool  // the handler did
 	lost     atomic.Bool  // another run has the key
 }
@@ -167,7 +168,7 @@ func (r *run) settle(kind Kind, step func(context.Context) error) {
 	err := r.insist(settleTime, step)
 	switch {
 	case err == nil:
-		r.observe(kind, r.rec.status, nil)
+		r.settled(kind)
 		r.rec.send()
 		return
 	case errors.Is(err, ErrFenced):
@@ -183,7 +184,7 @@ func (r *run) settle(kind Kind, step func(context.Context) error) {
 	}
 	switch {
 	case err == nil:
-		r.observe(kind, r.rec.status, nil)
+		r.settled(kind)
 	case errors.Is(err, ErrFenced):
 		r.observe(Fenced, r.rec.status, err)
 	default:
@@ -191,11 +192,19 @@ func (r *run) settle(kind Kind, step func(context.Context) error) {
 	}
 }
 
+func (r *run) settled(kind Kind) {
+	if r.unkept != nil {
+		kind = Unrecorded
+	}
+	r.observe(kind, r.rec.status, r.unkept)
+}
+
 // complete returns the step that keeps an answer. If there is no room for it, that there was one is kept.
 func (r *run) complete(a Answer) func(context.Context) error {
 	return func(ctx context.Context) error {
 		err := r.Store.Complete(ctx, r.ticket, a, r.Retention)
 		if errors.Is(err, ErrFull) && !a.Tombstone {
+			r.unkept = err
 			a = Answer{Status: a.Status, Tombstone: true}
 			err = r.Store.Complete(ctx, r.ticket, a, r.Retention)
 		}
