@@ -93,7 +93,7 @@ func TestFailOpenRunsWithoutProtectionAndSaysSo(t *testing.T) {
 
 func TestARequestThatIsOverBeforeItIsBegunIsNotRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := serveInside(t, idempotency.Middleware{FailOpen: false}, created, func(h http.Handler) http.Handler {
+		s := serveInside(t, idempotency.Middleware{FailOpen: true}, created, func(h http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				ctx, cancel := context.WithCancel(r.Context())
 				cancel()
@@ -103,6 +103,7 @@ func TestARequestThatIsOverBeforeItIsBegunIsNotRun(t *testing.T) {
 		defer s.stop()
 		s.wantProblem(s.post("k", "a"), 503, "store-unavailable")
 		s.wantRuns(0)
+		s.wantKinds(idempotency.Refused)
 		if len(s.store.steps) != 0 {
 			t.Errorf("the store was asked: %v", s.store.steps)
 		}

@@ -9,7 +9,7 @@ import (
 
 // An Event is what became of a request with a key.
 type Event struct {
-	Kind      Kind
+	Kind      Kind   // what became of it
 	ID        ID     // of the key; the zero one if it was refused before it had one
 	Operation string // method and pattern
 	Status    int    // of the answer; zero if there was none

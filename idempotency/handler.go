@@ -126,7 +126,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.next.ServeHTTP(w, r)
 		return
 	}
-	q := &request{handler: h, w: w, r: r}
+	q := &request{handler: h, w: w, r: r, label: label(r), detached: context.WithoutCancel(r.Context())}
 	keys := r.Header[keyField]
 	if len(keys) == 0 {
 		if h.Optional {
@@ -161,14 +161,16 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // A request is one with a key.
 type request struct {
 	*handler
-	w  http.ResponseWriter
-	r  *http.Request
-	id ID // zero as long as it is not known
+	w        http.ResponseWriter
+	r        *http.Request
+	label    string
+	detached context.Context // for the store and Observe: it has the request's values and no end
+	id       ID              // zero as long as it is not known
 }
 
 // observe tells what became of the request.
 func (q *request) observe(kind Kind, status int, err error) {
-	q.Observe(context.WithoutCancel(q.r.Context()), Event{Kind: kind, ID: q.id, Operation: label(q.r), Status: status, Err: err})
+	q.Observe(q.detached, Event{Kind: kind, ID: q.id, Operation: q.label, Status: status, Err: err})
 }
 
 // refuse answers with a problem.
@@ -182,13 +184,18 @@ func (q *request) serve(body []byte) {
 	c := Claim{
 		ID:          q.id,
 		Fingerprint: fingerprint(&q.Middleware, q.r, body),
-		Operation:   label(q.r),
+		Operation:   q.label,
 		Lease:       q.Lease,
 		Retention:   q.Retention,
 		Reexecute:   q.Reexecute,
 	}
 	claimed, err := q.claim(&c)
 	switch {
+	case errors.Is(err, errOver):
+		p := storeUnavailable
+		p.kind = Refused // it is not about the store
+		q.refuse(p, "This request was over before it was begun. It was not run.", nil)
+		return
 	case errors.Is(err, ErrFull):
 		q.refuse(storeFull, "There is no room for further keys at the moment.", err)
 		return
@@ -254,13 +261,16 @@ func (q *request) claim(c *Claim) (Claimed, error) {
 	return claimed, err
 }
 
+// errOver: the client has left, or an outer handler has given up.
+var errOver = errors.New("idempotency: the request was over before it was begun")
+
 // claimOnce is detached from the request: a claim that is cancelled on its way may have taken the key all the same.
 func (q *request) claimOnce(c *Claim) (Claimed, error) {
-	if err := context.Cause(q.r.Context()); err != nil {
-		return Claimed{}, fmt.Errorf("idempotency: the request was over before it was begun: %w", err)
+	if q.r.Context().Err() != nil {
+		return Claimed{}, errOver
 	}
 	rand.Read(c.Owner[:])
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(q.r.Context()), claimTime)
+	ctx, cancel := context.WithTimeout(q.detached, claimTime)
 	defer cancel()
 	claimed, err := q.Store.Claim(ctx, *c)
 	if err == nil && (claimed.Verdict < ClaimWon || claimed.Verdict > ClaimUnknown) {
@@ -272,10 +282,7 @@ func (q *request) claimOnce(c *Claim) (Claimed, error) {
 // forget undoes a claim that failed in a way which does not say whether it took the key: nothing ran under it. If it did, it
 // most likely was the first one. One that cannot be undone ends with its lease.
 func (q *request) forget(c Claim) {
-	if c.Owner == (Owner{}) {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(q.r.Context()), time.Second)
+	ctx, cancel := context.WithTimeout(q.detached, time.Second)
 	defer cancel()
 	q.Store.Release(ctx, c.Ticket(1))
 }

@@ -44,10 +44,12 @@ type Middleware struct {
 	// Lease is how long a run holds its key without a sign of life. It is renewed while the handler works. Zero means a minute.
 	Lease time.Duration
 
-	// Retention is how long an answer is kept; after that the key is new. It is published in the answers. Zero means 24 hours.
+	// Retention is how long an answer is kept; after that the key is new. It is published in the answers, in seconds
+	// (Idempotency-Retention). Zero means 24 hours; less than a second cannot be.
 	Retention time.Duration
 
-	// MaxRun bounds a run. Zero means five minutes, negative none.
+	// MaxRun bounds a run: the handler's context ends, and the lease of a handler that goes on regardless is no longer renewed.
+	// Zero means five minutes, negative none.
 	MaxRun time.Duration
 
 	// Attached lets the handler's context end with the request's: when the client leaves, or with a deadline that an outer
@@ -55,8 +57,10 @@ type Middleware struct {
 	Attached bool
 
 	// Wait is how long a request waits for the answer of an earlier one that is still running, before it is told to come back
-	// (409). Zero means that it does not wait. MaxWaiting bounds how many wait at once; zero means 100.
-	Wait       time.Duration
+	// (409). Zero means that it does not wait.
+	Wait time.Duration
+
+	// MaxWaiting bounds how many wait at once; further ones are told to come back. Zero means 100.
 	MaxWaiting int
 
 	// MaxBody is the largest request body in bytes; a larger one is refused with 413. Zero means 1 MiB.
@@ -72,11 +76,12 @@ type Middleware struct {
 	ReleaseErrors bool
 
 	// Headers are further response fields that are kept and replayed, besides Content-Type, Content-Encoding and others that
-	// describe the answer. Set-Cookie, credentials and fields of the connection are never kept.
+	// describe the answer. Set-Cookie, credentials, Date and fields of the connection cannot be among them.
 	Headers []string
 
-	// Operation names what is asked; a key belongs to one operation. Nil means method, pattern and path. With one name for all
-	// a key that comes back with another method or path is refused with 422, instead of being another key.
+	// Operation names what is asked; a key belongs to one operation. Nil means method and path, and the host if the route's pattern
+	// names one. With one name for all, a key that comes back with another method or path is refused with 422, instead of being
+	// another key.
 	Operation func(*http.Request) string
 
 	// Fingerprint tells whether two requests are the same. Nil means the SHA-256 of method, path, query, Content-Type and
@@ -90,7 +95,7 @@ type Middleware struct {
 	MayReplay func(*http.Request) bool
 
 	// FailOpen runs requests without any protection while the store cannot be asked, and says so each time to Observe. Otherwise
-	// they are refused with 503.
+	// they are refused with 503, as they are when the store is full. It does not go with Transactional.
 	FailOpen bool
 
 	// Observe, if set, is told of every request with a key what became of it. Nil means Log(slog.Default()).

@@ -25,7 +25,8 @@ func Declare(ctx context.Context, o Outcome) {
 	}
 }
 
-// FromContext returns the ID of the key that a handler's run is for, and whether there is one.
+// FromContext returns the ID of the key that a handler's run is for, and whether there is one. There is one too where the
+// handler runs without protection because of FailOpen.
 func FromContext(ctx context.Context) (ID, bool) {
 	if r, ok := ctx.Value(runKey{}).(*run); ok {
 		return r.id, true

@@ -135,8 +135,10 @@ func (rec *recorder) begin(code int) {
 	rec.status = code
 	rec.sent = rec.header.Clone()
 	rec.length = -1
-	if n, err := strconv.ParseInt(rec.sent.Get("Content-Length"), 10, 64); err == nil && n >= 0 {
-		rec.length = n
+	if said := rec.sent.Get("Content-Length"); said != "" {
+		if n, err := strconv.ParseInt(said, 10, 64); err == nil && n >= 0 {
+			rec.length = n
+		}
 	}
 }
 

@@ -21,10 +21,9 @@ const (
 // A run is a request that holds its key.
 type run struct {
 	*request
-	ticket   Ticket
-	tx       Transaction // nil unless Transactional
-	rec      *recorder
-	detached context.Context // for the store: it has the request's values and no end
+	ticket Ticket
+	tx     Transaction // nil unless Transactional
+	rec    *recorder
 
 	declared atomic.Int64 // an Outcome, zero for none
 	unkept   error        // why only that there was an answer could be kept
@@ -34,7 +33,7 @@ type run struct {
 
 // run lets the handler serve the request, and ends the claim in the way that fits.
 func (q *request) run(ticket Ticket, body []byte) {
-	r := &run{request: q, ticket: ticket, detached: context.WithoutCancel(q.r.Context())}
+	r := &run{request: q, ticket: ticket}
 	ctx := r.detached
 	if q.Attached {
 		ctx = q.r.Context()
@@ -67,33 +66,42 @@ func (q *request) run(ticket Ticket, body []byte) {
 	r.end()
 }
 
-// keepAlive renews the lease until the function that it returns is called. If the key is lost, it cancels the run.
+// keepAlive renews the lease until the function that it returns is called. If the key is lost, it cancels the run. A run that
+// is over within a third of its lease costs no goroutine.
 func (r *run) keepAlive(cancel context.CancelCauseFunc) (stop func()) {
 	ctx, done := context.WithCancel(r.detached)
 	var beating sync.WaitGroup
-	beating.Go(func() {
-		begun := time.Now()
-		tick := time.NewTicker(r.Lease / 3)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
-			if r.MaxRun > 0 && time.Since(begun) > r.MaxRun && !r.returned.Load() {
-				continue // a handler that does not end when it is told to holds the key no longer than anything else that hangs
-			}
-			if errors.Is(r.renew(ctx), ErrFenced) {
-				r.lost.Store(true)
-				cancel(ErrFenced)
-				return
-			}
-		}
+	beating.Add(1)
+	first := time.AfterFunc(r.Lease/3, func() {
+		defer beating.Done()
+		r.beat(ctx, cancel)
 	})
 	return func() {
 		done()
+		if first.Stop() {
+			beating.Done()
+		}
 		beating.Wait()
+	}
+}
+
+// beat renews the lease now and whenever a third of it is over.
+func (r *run) beat(ctx context.Context, cancel context.CancelCauseFunc) {
+	tick := time.NewTicker(r.Lease / 3)
+	defer tick.Stop()
+	for begun := time.Now(); ; {
+		// A handler that does not end when it is told to holds the key no longer than anything else that hangs.
+		overdue := r.MaxRun > 0 && time.Since(begun)+r.Lease/3 > r.MaxRun && !r.returned.Load()
+		if !overdue && errors.Is(r.renew(ctx), ErrFenced) {
+			r.lost.Store(true)
+			cancel(ErrFenced)
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
 	}
 }
 
@@ -247,23 +255,23 @@ func (r *run) commit(a Answer) {
 
 // insist takes a step until it works, the store says no, or patience is over.
 func (r *run) insist(patience time.Duration, step func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(r.detached, patience)
-	defer cancel()
+	until := time.Now().Add(patience)
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		err := try(ctx, step)
+		left := time.Until(until)
+		err := r.take(step, min(left, stepTime))
 		if err == nil || errors.Is(err, ErrFenced) || errors.Is(err, ErrNotCommitted) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		wait := jittered(pause)
+		if time.Until(until) <= wait {
 			return err
-		case <-time.After(jittered(pause)):
 		}
+		time.Sleep(wait)
 	}
 }
 
-func try(ctx context.Context, step func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, stepTime)
+func (r *run) take(step func(context.Context) error, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(r.detached, limit)
 	defer cancel()
 	return step(ctx)
 }
