@@ -18,7 +18,7 @@ type book struct {
 	mu      sync.Mutex
 	pages   map[idempotency.ID]*page
 	steps   []string
-	owners  []idempotency.Owner
+	claims  []idempotency.Claim
 	effects int // committed
 }
 
@@ -45,7 +45,7 @@ func fails(ctx context.Context, hook func(context.Context, string) error, step s
 func (b *book) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Claimed, error) {
 	var claimed idempotency.Claimed
 	err := b.step(ctx, "claim", func() error {
-		b.owners = append(b.owners, c.Owner)
+		b.claims = append(b.claims, c)
 		p, generation, now := b.pages[c.ID], int64(1), time.Now()
 		verdict := idempotency.ClaimWon
 		if p != nil {
@@ -107,13 +107,15 @@ func (b *book) held(t idempotency.Ticket) (*page, error) {
 }
 
 func (b *book) Renew(ctx context.Context, t idempotency.Ticket, lease time.Duration) error {
-	return b.step(ctx, "renew", func() error {
-		p, err := b.held(t)
-		if err == nil {
-			p.lease = time.Now().Add(lease)
-		}
-		return err
-	})
+	return b.step(ctx, "renew", func() error { return b.renew(t, lease) })
+}
+
+func (b *book) renew(t idempotency.Ticket, lease time.Duration) error {
+	p, err := b.held(t)
+	if err == nil {
+		p.lease = time.Now().Add(lease)
+	}
+	return err
 }
 
 func (b *book) Complete(ctx context.Context, t idempotency.Ticket, a idempotency.Answer, retention time.Duration) error {
@@ -201,7 +203,7 @@ func (b *book) effect(ctx context.Context) {
 }
 
 func (tx *bookTx) Renew(ctx context.Context, lease time.Duration) error {
-	return tx.book.Renew(ctx, tx.ticket, lease)
+	return tx.step(ctx, "renew in the transaction", func() error { return tx.renew(tx.ticket, lease) })
 }
 
 func (tx *bookTx) Commit(ctx context.Context, a idempotency.Answer, retention time.Duration) error {

@@ -42,6 +42,30 @@ func TestAStoreThatCannotBeAskedRefusesRequests(t *testing.T) {
 	}
 }
 
+func TestAClaimSaysWhatTheStoreHasToKnow(t *testing.T) {
+	for _, test := range []struct {
+		m         idempotency.Middleware
+		lease     time.Duration
+		retention time.Duration
+		reexecute bool
+	}{
+		{idempotency.Middleware{}, time.Minute, 24 * time.Hour, false},
+		{idempotency.Middleware{Lease: time.Second, Retention: time.Hour, Reexecute: true}, time.Second, time.Hour, true},
+		{idempotency.Middleware{Transactional: true}, time.Minute, 24 * time.Hour, true},
+	} {
+		bubble(t, test.m, created, func(s *service) {
+			s.post("k", "a")
+			c := s.store.claims[0]
+			if c.Lease != test.lease || c.Retention != test.retention || c.Reexecute != test.reexecute {
+				t.Errorf("claim of %v, %v, reexecute %v, want %v, %v, %v", c.Lease, c.Retention, c.Reexecute, test.lease, test.retention, test.reexecute)
+			}
+			if n := len(c.Fingerprint); c.Operation != "POST" || n == 0 || n > 64 || c.Owner == (idempotency.Owner{}) {
+				t.Errorf("claim of %q with a fingerprint of %d bytes by %v", c.Operation, n, c.Owner)
+			}
+		})
+	}
+}
+
 func TestAClaimThatFailedOnItsWayBackDoesNotHoldTheKey(t *testing.T) {
 	store := newBook(nil, failing("claim", 1, errDown))
 	bubble(t, idempotency.Middleware{Store: store}, created, func(s *service) {

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 	"time"
 
 	"github.com/riprap-go/riprap/idempotency"
@@ -56,10 +57,23 @@ func TestAReplayHasTheHeaderFieldsThatDescribeTheAnswer(t *testing.T) {
 	})
 }
 
+func TestTheRetentionIsOursWhateverTheHandlerSays(t *testing.T) {
+	bubble(t, idempotency.Middleware{}, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Add("Idempotency-Retention", "1") // of a service that the handler asked
+	}, func(s *service) {
+		for range 2 {
+			if got := s.post("k", "a").Header["Idempotency-Retention"]; !slices.Equal(got, []string{"86400"}) {
+				t.Errorf("Idempotency-Retention = %q, want a day in seconds", got)
+			}
+		}
+	})
+}
+
 func TestAReplayHasTheDateOfItsOwn(t *testing.T) {
 	bubble(t, idempotency.Middleware{}, created, func(s *service) {
 		first := s.post("k", "a")
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		if second := s.post("k", "a"); second.Header.Get("Date") == first.Header.Get("Date") {
 			t.Errorf("Date = %q an hour later", second.Header.Get("Date"))
 		}
@@ -100,7 +114,11 @@ func TestAnAnswerWithoutABodyIsReplayed(t *testing.T) {
 		"empty write":     {200, func(w http.ResponseWriter, _ *http.Request) { w.Write(nil) }},
 		"204":             {204, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }},
 		"304":             {304, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(304) }},
-		"202":             {202, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(202) }},
+		"304 with the length of another": {304, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "5")
+			w.WriteHeader(304)
+		}},
+		"202": {202, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(202) }},
 		"204 with a body": {204, func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(204)
 			if _, err := io.WriteString(w, "x"); err != http.ErrBodyNotAllowed {

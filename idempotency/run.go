@@ -15,7 +15,6 @@ const (
 	settleTime = 2 * time.Second  // how long a client waits for the record of its answer
 	commitTime = 10 * time.Second // and for a commit, without which there is no answer
 	firstPause = 50 * time.Millisecond
-	lastPause  = time.Second
 )
 
 // A run is a request that holds its key.
@@ -105,8 +104,9 @@ func (r *run) beat(ctx context.Context, cancel context.CancelCauseFunc) {
 	}
 }
 
+// renew gives up in time for another try.
 func (r *run) renew(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, min(r.Lease, stepTime))
+	ctx, cancel := context.WithTimeout(ctx, min(r.Lease/3, stepTime))
 	defer cancel()
 	if r.tx != nil {
 		return r.tx.Renew(ctx, r.Lease)
@@ -256,7 +256,7 @@ func (r *run) commit(a Answer) {
 // insist takes a step until it works, the store says no, or patience is over.
 func (r *run) insist(patience time.Duration, step func(context.Context) error) error {
 	until := time.Now().Add(patience)
-	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+	for pause := firstPause; ; pause = min(2*pause, patience/8, time.Second) {
 		left := time.Until(until)
 		err := r.take(step, min(left, stepTime))
 		if err == nil || errors.Is(err, ErrFenced) || errors.Is(err, ErrNotCommitted) {

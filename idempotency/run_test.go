@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -101,12 +102,34 @@ func TestALeaseIsRenewedWhileTheHandlerWorks(t *testing.T) {
 				time.Sleep(2 * time.Second)
 				s.wantAnswer(s.post("k", "a"), 200, "slept", true)
 				s.wantRuns(1)
-				if n := s.store.took("renew"); n != 30 {
-					t.Errorf("renewed %d times in 30 s with a lease of 3, want 30", n)
+				step := "renew"
+				if transactional {
+					step = "renew in the transaction"
+				}
+				if n := s.store.took(step); n != 30 {
+					t.Errorf("%s: %d times in 30 s with a lease of 3, want 30", step, n)
 				}
 			})
 		})
 	}
+}
+
+func TestARenewalThatHangsLeavesTimeForAnother(t *testing.T) {
+	var renewals atomic.Int64
+	store := newBook(func(ctx context.Context, step string) error {
+		if step == "renew" && renewals.Add(1) == 1 {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		return nil
+	}, nil)
+	bubble(t, idempotency.Middleware{Store: store, Lease: 3 * time.Second}, sleepy(10*time.Second), func(s *service) {
+		go s.post("k", "a")
+		for range 19 {
+			time.Sleep(500 * time.Millisecond)
+			s.wantProblem(s.post("k", "a"), 409, "in-flight")
+		}
+	})
 }
 
 func TestARunWhoseLeaseRanOutIsKeptIfNobodyTookItsKey(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/riprap-go/riprap/idempotency"
@@ -92,6 +93,7 @@ func TestARecordThatIsWrittenAfterTheAnswerIsReplayed(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		up.Store(true)
 		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		s.wantKinds(idempotency.Ran)
 		s.wantAnswer(s.post("k", "a"), 201, "did a", true)
 		s.wantRuns(1)

@@ -172,6 +172,39 @@ func TestAFlushReachesTheClientAtOnce(t *testing.T) {
 	})
 }
 
+func TestAnAnswerThatIsTooLargeIsNotHeldBack(t *testing.T) {
+	bubble(t, idempotency.Middleware{MaxAnswer: 100}, func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, strings.Repeat("x", 10_000))
+		time.Sleep(time.Minute)
+	}, func(s *service) {
+		begun := time.Now()
+		resp, err := s.client.Do(s.request("POST", "/", "k", "a"))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if took := time.Since(begun); took != 0 {
+			t.Errorf("the header took %v, want no time", took)
+		}
+		io.Copy(io.Discard, resp.Body)
+	})
+}
+
+func TestAConnectionMayBeHijackedAfterTheHeader(t *testing.T) {
+	bubble(t, idempotency.Middleware{}, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "0")
+		w.WriteHeader(202)
+		conn, buffered, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			panic(err)
+		}
+		buffered.Flush()
+		conn.Close()
+	}, func(s *service) {
+		s.wantAnswer(s.post("k", "a"), 202, "", false)
+	})
+}
+
 func TestAHijackedConnectionIsNotRunAgain(t *testing.T) {
 	for _, by := range []string{"type", "controller"} {
 		t.Run(by, func(t *testing.T) {

@@ -183,8 +183,8 @@ func TestOfManyRequestsWithOneKeyOneRuns(t *testing.T) {
 		}
 		s.wantRuns(1)
 		owners := make(map[idempotency.Owner]bool)
-		for _, o := range s.store.owners {
-			owners[o] = true
+		for _, c := range s.store.claims {
+			owners[c.Owner] = true
 		}
 		if len(owners) != 100 {
 			t.Errorf("100 claims by %d owners, want one each", len(owners))
