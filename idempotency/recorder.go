@@ -292,16 +292,15 @@ func (rec *recorder) answer(kept []string) Answer {
 	if rec.streaming || rec.hijacked || short || rec.written > rec.limit || rec.hasTrailers() {
 		return Answer{Status: rec.status, Tombstone: true}
 	}
+	// What net/http is going to guess, is guessed once.
+	if _, typed := rec.sent["Content-Type"]; !typed && len(rec.body) > 0 && rec.sent.Get("Content-Encoding") == "" {
+		rec.sent.Set("Content-Type", http.DetectContentType(rec.body))
+	}
 	a := Answer{Status: rec.status, Header: make(http.Header), Body: rec.body}
 	for _, name := range kept {
 		if values := rec.sent[name]; len(values) > 0 {
 			a.Header[name] = slices.Clone(values)
 		}
-	}
-	// What net/http is going to guess, is guessed once.
-	_, typed := rec.sent["Content-Type"]
-	if !typed && len(rec.body) > 0 && rec.sent.Get("Content-Encoding") == "" {
-		a.Header.Set("Content-Type", http.DetectContentType(rec.body))
 	}
 	return a
 }

@@ -162,6 +162,7 @@ func TestARunThatLosesItsKeyIsCancelledAndItsAnswerThrownAway(t *testing.T) {
 			bubble(t, m, func(w http.ResponseWriter, r *http.Request) {
 				store.effect(r.Context())
 				w.Header().Set("Location", "/charges/1")
+				w.WriteHeader(http.StatusEarlyHints)
 				store.steal()
 				<-r.Context().Done()
 				if cause := context.Cause(r.Context()); cause != idempotency.ErrFenced {
