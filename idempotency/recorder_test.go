@@ -80,25 +80,37 @@ func TestAReplayHasTheDateOfItsOwn(t *testing.T) {
 	})
 }
 
-func TestAReplayHasTheSameContentType(t *testing.T) {
-	for name, h := range map[string]http.HandlerFunc{
-		"guessed":      func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "<html>") },
-		"guessed late": func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "<ht"); io.WriteString(w, "ml>") },
-		"not to guess": func(w http.ResponseWriter, r *http.Request) {
+func TestTheContentTypeIsGuessedOnceAndAsByTheServer(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		handler http.HandlerFunc
+		want    []string
+	}{
+		{"guessed", func(w http.ResponseWriter, r *http.Request) {
+			io.WriteString(w, "<html>")
+		}, []string{"text/html; charset=utf-8"}},
+		{"guessed from two parts", func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(200)
+			io.WriteString(w, "<ht")
+			io.WriteString(w, "ml>")
+		}, []string{"text/html; charset=utf-8"}},
+		{"not to be guessed", func(w http.ResponseWriter, r *http.Request) {
 			w.Header()["Content-Type"] = nil
 			io.WriteString(w, "<html>")
-		},
-		"of an encoding": func(w http.ResponseWriter, r *http.Request) {
+		}, nil},
+		{"of an encoding", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Encoding", "br")
 			io.WriteString(w, "<html>")
-		},
-		"of nothing": func(w http.ResponseWriter, r *http.Request) {},
+		}, nil},
+		{"of nothing", func(w http.ResponseWriter, r *http.Request) {}, nil},
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, idempotency.Middleware{}, h, func(s *service) {
-				first, second := s.post("k", "a"), s.post("k", "a")
-				if !second.replayed() || !slices.Equal(first.Header["Content-Type"], second.Header["Content-Type"]) {
-					t.Errorf("Content-Type = %q, and %q in the replay", first.Header["Content-Type"], second.Header["Content-Type"])
+		t.Run(test.name, func(t *testing.T) {
+			bubble(t, idempotency.Middleware{}, test.handler, func(s *service) {
+				for _, replayed := range []bool{false, true} {
+					got := s.post("k", "a")
+					if got.replayed() != replayed || !slices.Equal(got.Header["Content-Type"], test.want) {
+						t.Errorf("Content-Type = %q (replayed: %v), want %q", got.Header["Content-Type"], got.replayed(), test.want)
+					}
 				}
 			})
 		})
