@@ -231,10 +231,8 @@ var began = time.Now()
 // clock returns the monotonic time in nanoseconds.
 func clock() int64 { return int64(time.Since(began)) }
 
-// later returns the time that is d after now. Far away is never.
+// later returns the time that is d after now. More than a century away is for ever.
 func later(now int64, d time.Duration) int64 {
-	if d > 0 && now > math.MaxInt64-1-int64(d) {
-		return math.MaxInt64 - 1
-	}
-	return now + int64(d)
+	const century = 100 * 365 * 24 * time.Hour
+	return now + int64(min(max(d, -century), century))
 }
