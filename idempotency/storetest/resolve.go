@@ -168,13 +168,22 @@ var reapChecks = []check{
 		}
 		defer wg.Wait()
 		defer close(stop)
-		for range 30 {
-			c := lasting(reexecutable(), over, over)
-			s.take(c)
-			next := lasting(again(c), time.Minute, over) // of a record that a reaper may be about to delete
-			claimed := s.expect(next, idempotency.ClaimWon, "of a key that is reaped")
-			s.expect(again(next), idempotency.ClaimInFlight, "within the lease, under reapers")
-			s.holds(next.Ticket(claimed.Generation), next, "under reapers")
+		for range 20 {
+			var dead, live []idempotency.Claim
+			for range 8 {
+				dead = append(dead, lasting(reexecutable(), over, over))
+				s.take(dead[len(dead)-1])
+			}
+			var tickets []idempotency.Ticket
+			for _, c := range dead { // a reaper may be about to delete it
+				next := lasting(again(c), time.Minute, over)
+				live = append(live, next)
+				tickets = append(tickets, next.Ticket(s.expect(next, idempotency.ClaimWon, "of a key that is reaped").Generation))
+			}
+			for i, c := range live {
+				s.expect(again(c), idempotency.ClaimInFlight, "within the lease, under reapers")
+				s.holds(tickets[i], c, "under reapers")
+			}
 		}
 	}},
 }

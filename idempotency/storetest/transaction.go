@@ -253,13 +253,18 @@ var lostTransactionChecks = []transactionCheck{
 		ctx, tx, _ := s.begin(c)
 		s.write(ctx)
 		var claimed idempotency.Claimed
-		var thief sync.WaitGroup
-		thief.Go(func() { // it may wait until Commit, and it may fail
+		thief := make(chan struct{})
+		go func() { // it may wait until Commit, and it may fail
+			defer close(thief)
 			claimed, _ = s.store.Claim(s.Context(), lasting(again(c), time.Minute, time.Hour))
-		})
+		}()
+		select {
+		case <-thief:
+		case <-time.After(50 * time.Millisecond):
+		}
 		a := answer()
 		committed := tx.Commit(s.Context(), a, time.Hour)
-		thief.Wait()
+		<-thief
 		stolen := claimed.Verdict == idempotency.ClaimStolen || claimed.Verdict == idempotency.ClaimWon
 		if committed != nil || stolen {
 			s.Fatalf("Commit = %v, and a claim at the same time = %s, want a commit and no theft", committed, verdict(claimed.Verdict))
