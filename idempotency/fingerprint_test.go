@@ -92,6 +92,9 @@ func TestFingerprintIsNeutralToTheBoundary(t *testing.T) {
 			t.Errorf("%s: same fingerprint %t, want %t", c.name, got, c.same)
 		}
 	}
+	if sum("multipart/mixed; boundary=a", "--a\r\none") == sum("multipart/mixed; boundary=a", "\r\none") {
+		t.Error("a boundary at the very beginning does not count")
+	}
 	if sum("text/plain; boundary=a", form("a", "one")) == sum("text/plain; boundary=b", form("b", "one")) {
 		t.Error("the boundary of a type that is not multipart does not count")
 	}

@@ -29,9 +29,15 @@ var (
 //	   └─────Release─────┘   │    └ Claim, after the lease, if both claims say Reexecute
 //	                         └─Suspend, or the lease ran out──► unknown ──Resolve──► completed, absent
 //
-// A run that holds a key may end it for as long as nobody took the key over, its lease over or not, and also where an
-// operator looks at it as unknown. Package storetest has the suite that every Store passes. All methods may be called by many
-// goroutines at once. Byte slices and headers that are handed over, in either direction, belong to the receiver.
+// A run that holds a key may renew or end it for as long as nobody took the key over or resolved it, its lease over or not. No Claim that is
+// not won changes anything. After Complete, Release or Suspend the run does not hold the key any more.
+//
+// A duration of zero or less is over at once, and one of centuries is none too many. With a context that ended, a method
+// returns an error and does nothing; if it ends on the way, the step is done or not done. Package storetest has the
+// suite that every Store passes.
+//
+// All methods may be called by many goroutines at once. A Store neither keeps nor changes the byte slices and headers that it
+// is given; those that it returns are the caller's.
 type Store interface {
 	// Claim takes a key that is free, or tells what stands in the way. What it looks at, in this order:
 	//
@@ -52,13 +58,14 @@ type Store interface {
 	Renew(ctx context.Context, t Ticket, lease time.Duration) error
 
 	// Complete keeps the answer for as long as retention from now. ErrFenced if the ticket does not hold the key. It may be
-	// called again after an error: if it had been done already, by the same ticket, that is no error and changes nothing.
+	// called again after an error: if it had been done already, by the same ticket, that is no error and changes nothing. What an
+	// operator resolved is not the ticket's any more.
 	Complete(ctx context.Context, t Ticket, a Answer, retention time.Duration) error
 
 	// Release makes the key free: nothing happened. ErrFenced if the ticket does not hold the key.
 	Release(ctx context.Context, t Ticket) error
 
-	// Suspend marks the key as unknown, until it is resolved. ErrFenced if the ticket does not hold the key; it may be called
+	// Suspend marks the key as unknown, until it is resolved, whatever becomes of lease and retention. ErrFenced if the ticket does not hold the key; it may be called
 	// again after an error, as Complete.
 	Suspend(ctx context.Context, t Ticket) error
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -32,13 +31,11 @@ type row struct {
 
 func (m *model) has(bug string) bool { return m.bug == bug }
 
-// yields lets others in between where a store that is not atomic would.
+// yields lets others in between where a store that is not atomic would, and leaves them the time to come.
 func (m *model) yields(bug string) {
 	if m.has(bug) {
 		m.mu.Unlock()
-		for range 3 {
-			runtime.Gosched()
-		}
+		<-time.After(time.Millisecond)
 		m.mu.Lock()
 	}
 }

@@ -136,6 +136,9 @@ var raceChecks = []check{
 						s.Errorf("%d runs hold the key", holders)
 					}
 					mu.Unlock()
+					if other, err := s.store.Claim(s.Context(), again(c)); other.Verdict != idempotency.ClaimInFlight || err != nil {
+						s.Errorf("Claim of a key that is held = %s, %v, want ClaimInFlight", verdict(other.Verdict), err)
+					}
 					mu.Lock()
 					holders--
 					mu.Unlock()

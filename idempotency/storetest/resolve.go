@@ -166,24 +166,35 @@ var reapChecks = []check{
 				}
 			})
 		}
-		defer wg.Wait()
-		defer close(stop)
-		for range 20 {
-			var dead, live []idempotency.Claim
-			for range 8 {
-				dead = append(dead, lasting(reexecutable(), over, over))
-				s.take(dead[len(dead)-1])
+		var all []idempotency.Claim
+		func() {
+			defer wg.Wait()
+			defer close(stop)
+			for range 20 {
+				live := s.takeDead(8)
+				all = append(all, live...)
+				for _, c := range live {
+					s.expect(again(c), idempotency.ClaimInFlight, "within the lease, under reapers")
+				}
 			}
-			var tickets []idempotency.Ticket
-			for _, c := range dead { // a reaper may be about to delete it
-				next := lasting(again(c), time.Minute, over)
-				live = append(live, next)
-				tickets = append(tickets, next.Ticket(s.expect(next, idempotency.ClaimWon, "of a key that is reaped").Generation))
-			}
-			for i, c := range live {
-				s.expect(again(c), idempotency.ClaimInFlight, "within the lease, under reapers")
-				s.holds(tickets[i], c, "under reapers")
-			}
+		}()
+		for _, c := range all {
+			s.expect(again(c), idempotency.ClaimInFlight, "within the lease, after reapers")
 		}
 	}},
+}
+
+// takeDead makes keys of which the runs are dead, and takes each of them, which a reaper may be about to delete.
+func (s *trial) takeDead(n int) (live []idempotency.Claim) {
+	s.Helper()
+	for range n {
+		c := lasting(reexecutable(), over, over)
+		s.take(c)
+		live = append(live, c)
+	}
+	for i, c := range live {
+		live[i] = lasting(again(c), time.Minute, over)
+		s.expect(live[i], idempotency.ClaimWon, "of a key that is reaped")
+	}
+	return live
 }
