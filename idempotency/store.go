@@ -123,13 +123,13 @@ var ErrSettled = errors.New("idempotency: the key is completed, or a run still h
 
 // A Claim asks for a key.
 type Claim struct {
-	ID          ID
-	Fingerprint []byte // of the request, 1 to 64 bytes
-	Owner       Owner  // who asks: another one for each attempt, and never used again
-	Operation   string // what operators see: method and pattern, without what is private; at most 255 bytes
-	Lease       time.Duration
-	Retention   time.Duration
-	Reexecute   bool // the request may run again if its run came to nothing
+	ID          ID            // of the key
+	Fingerprint []byte        // of the request, 1 to 64 bytes
+	Owner       Owner         // who asks: another one for each attempt, and never used again
+	Operation   string        // what operators see: method and pattern, without what is private; at most 255 bytes of UTF-8 without NUL
+	Lease       time.Duration // for how long the key is held, unless it is renewed
+	Retention   time.Duration // for how long it is remembered if its run comes to nothing
+	Reexecute   bool          // the request may run again if its run came to nothing
 }
 
 // Ticket returns the ticket of a claim that was won with this generation.
@@ -138,8 +138,8 @@ func (c Claim) Ticket(generation int64) Ticket { return Ticket{c.ID, c.Owner, ge
 // A Ticket proves that a run holds a key. Owner and Generation fence it together: a generation begins again with 1 after a
 // Release, and the owner tells the two apart.
 type Ticket struct {
-	ID         ID
-	Owner      Owner
+	ID         ID    // of the key
+	Owner      Owner // of the Claim
 	Generation int64 // above zero
 }
 
@@ -160,7 +160,7 @@ const (
 
 // Claimed is the answer to a Claim.
 type Claimed struct {
-	Verdict    Verdict
+	Verdict    Verdict       // never zero without an error
 	Generation int64         // ClaimWon, ClaimStolen: of the Ticket
 	Age        time.Duration // ClaimInFlight: since the run began
 	Lease      time.Duration // ClaimInFlight: what is left of it
@@ -169,9 +169,9 @@ type Claimed struct {
 
 // An Answer is a response as it is kept.
 type Answer struct {
-	Status int
-	Header http.Header
-	Body   []byte
+	Status int         // 100 to 999
+	Header http.Header // fields in the order of their values; the names are kept as they are
+	Body   []byte      // as it goes over the wire, Content-Encoding and all
 
 	// Tombstone: there was an answer, and it was not kept, because it was streamed, too large or secret. Header and Body
 	// are empty.
@@ -183,18 +183,18 @@ type State int
 
 const (
 	StateInProgress State = iota + 1 // a run holds the key, or held it until its lease was over
-	StateCompleted
-	StateUnknown
+	StateCompleted                   // its answer is kept
+	StateUnknown                     // a run ended, and nobody knows how far it came
 )
 
 // A Record is what a Store knows of a key.
 type Record struct {
-	ID         ID
-	State      State
-	Operation  string
-	Owner      Owner
-	Generation int64
-	Reexecute  bool
+	ID         ID            // of the key
+	State      State         // never zero
+	Operation  string        // of the Claim, as what follows
+	Owner      Owner         // that of the run; the zero one if an operator resolved the key
+	Generation int64         // of the run
+	Reexecute  bool          // the request may run again if its run came to nothing
 	Begun      time.Time     // by the clock of the store: when the key was taken
 	Lease      time.Duration // what is left of it; zero or less: it is over
 	Retention  time.Duration // what is left of it

@@ -19,7 +19,7 @@ var ErrFault = errors.New("storetest: a fault on purpose")
 // caller is not told.
 type Step struct {
 	Call  string // Claim, Renew, Complete, Release, Suspend; of a Transaction: Commit, Rollback
-	After bool
+	After bool   // after the call did all of its work, and not before
 }
 
 // String returns something like "before Claim".
@@ -33,8 +33,8 @@ func (s Step) String() string {
 // A Faulty is a Store that fails where Fail says so: the call returns its error. Fail is called by as many goroutines as
 // the Store; nil never fails. [EveryStep] makes one that fails everywhere, in turn.
 type Faulty struct {
-	Store idempotency.Store
-	Fail  func(Step) error
+	Store idempotency.Store // that does the work
+	Fail  func(Step) error  // returns the error for a step, nil if it does not fail
 }
 
 // Transactor returns the same for a Store that is a Transactor. It panics if Store is none.
