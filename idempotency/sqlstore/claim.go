@@ -33,7 +33,7 @@ func (s *Store) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Cla
 		if !r.exists() {
 			continue // it was taken or released while we looked
 		}
-		if bytes.Equal(r.owner, c.Owner[:]) && !r.is(idempotency.StateCompleted) {
+		if bytes.Equal(r.owner, c.Owner[:]) && r.is(idempotency.StateInProgress) {
 			// We took it, and a connection was lost with the news.
 			return idempotency.Claimed{Verdict: idempotency.ClaimWon, Generation: r.generation.V}, nil
 		}

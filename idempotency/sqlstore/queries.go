@@ -78,15 +78,15 @@ func newDialect(name string, r *strings.Replacer) *dialect {
 		complete: `UPDATE riprap_keys SET state = 2, status = $4, tombstone = $5, header = $6, body = $7, expires_at = NOW + $8` +
 			held,
 		release: `DELETE FROM riprap_keys` + held,
-		suspend: `UPDATE riprap_keys SET state = 3` + held,
+		suspend: `UPDATE riprap_keys SET state = 3` + by + ` AND state <> 2`,
 
 		// Should the handler commit on its own, the key is left as what it is then: unknown. Nobody else sees that state otherwise.
-		fence: `UPDATE riprap_keys SET state = 3` + held + ` AND state = 1`,
+		fence: `UPDATE riprap_keys SET state = 3` + held,
 		seal: `UPDATE riprap_keys SET state = 2, status = $4, tombstone = $5, header = $6, body = $7, expires_at = NOW + $8` +
-			held + ` AND state = 3`,
+			by + ` AND state = 3`,
 		// It waits for the transaction in doubt, by its lock. It is a real write, so that in SQLite's log it takes the place of a commit that
 		// was written and not synced, and that would otherwise be found after a loss of power.
-		doubt: `UPDATE riprap_keys SET lease_until = lease_until + 1` + held + ` AND state = 1`,
+		doubt: `UPDATE riprap_keys SET lease_until = lease_until + 1` + held,
 
 		list: `SELECT NOW, false, ` + summary + ` FROM riprap_keys WHERE id > $1 ORDER BY id LIMIT $2`,
 		stuck: `SELECT NOW, false, ` + summary + ` FROM riprap_keys WHERE id > $1 AND ` + stuck + `
@@ -106,7 +106,8 @@ func newDialect(name string, r *strings.Replacer) *dialect {
 }
 
 const (
-	held    = ` WHERE id = $1 AND owner = $2 AND generation = $3 AND state <> 2`
+	by      = ` WHERE id = $1 AND owner = $2 AND generation = $3`
+	held    = by + ` AND state = 1`
 	stuck   = `(state = 3 OR state = 1 AND lease_until <= NOW)`
 	summary = `id, state, fingerprint, operation, owner, generation, reexecute, begun_at, lease_until, expires_at, status, tombstone, NULL, NULL`
 )
@@ -146,6 +147,11 @@ func (s *Store) exec(ctx context.Context, query string, args ...any) (int64, err
 	if err != nil {
 		return 0, err
 	}
+	leave, err := s.writers.enter(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer leave()
 	var result sql.Result
 	if st != nil {
 		result, err = st.ExecContext(ctx, args...)

@@ -59,6 +59,7 @@ import (
 type Store struct {
 	db *sql.DB
 	*dialect
+	writers queue // SQLite: who is to write next
 
 	mu       sync.Mutex
 	prepared map[string]*sql.Stmt // by the text of the query
@@ -74,4 +75,4 @@ func PostgreSQL(db *sql.DB) *Store { return &Store{db: db, dialect: postgresql} 
 
 // SQLite returns a store in a SQLite database, which stays the caller's: Store does not close it. The package comment says what
 // the data source name needs.
-func SQLite(db *sql.DB) *Store { return &Store{db: db, dialect: sqlite} }
+func SQLite(db *sql.DB) *Store { return &Store{db: db, dialect: sqlite, writers: make(queue, 1)} }

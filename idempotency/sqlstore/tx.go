@@ -52,9 +52,10 @@ type transaction struct {
 	// must end with their context. It guards what follows.
 	turn chan struct{}
 
-	tx     *sql.Tx // once begun
-	cancel func()  // rolls it back, or stops a commit
-	leave  func() bool
+	tx     *sql.Tx     // once begun
+	cancel func()      // rolls it back, or stops a commit
+	detach func() bool // so that the end of ctx does not cancel
+	leave  func()      // the queue of writers
 
 	fenced bool
 	over   bool  // no transaction any more
@@ -114,10 +115,15 @@ func (t *transaction) tryBegin() error {
 	}
 	// The transaction ends with the handler's context, up to the commit, and then with that of Commit.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.ctx))
-	leave := context.AfterFunc(t.ctx, cancel)
+	t.detach = context.AfterFunc(t.ctx, cancel)
+	t.cancel = cancel
+	if t.leave, err = t.store.writers.enter(t.ctx); err != nil {
+		cancel()
+		return err
+	}
 	tx, err := t.store.db.BeginTx(ctx, nil)
 	if err != nil {
-		cancel()
+		t.finish()
 		return err
 	}
 	n, err := execTx(t.ctx, tx, fence, t.store.fence, t.ticket.ID[:], t.ticket.Owner[:], t.ticket.Generation)
@@ -126,11 +132,18 @@ func (t *transaction) tryBegin() error {
 	}
 	if err != nil {
 		tx.Rollback()
-		cancel()
+		t.finish()
 		return err
 	}
-	t.tx, t.cancel, t.leave = tx, cancel, leave
+	t.tx = tx
 	return nil
+}
+
+// finish gives away what was taken for the transaction, which has ended.
+func (t *transaction) finish() {
+	t.detach()
+	t.cancel()
+	t.leave()
 }
 
 func execTx(ctx context.Context, tx *sql.Tx, st *sql.Stmt, query string, args ...any) (int64, error) {
@@ -178,10 +191,6 @@ func (t *transaction) Commit(ctx context.Context, a idempotency.Answer, retentio
 		return errOver
 	}
 	t.over = true
-	t.leave()
-	defer t.cancel()
-	defer context.AfterFunc(ctx, t.cancel)()
-
 	err := t.sealAndCommit(ctx, a, retention)
 	if err == nil {
 		return nil
@@ -190,6 +199,9 @@ func (t *transaction) Commit(ctx context.Context, a idempotency.Answer, retentio
 }
 
 func (t *transaction) sealAndCommit(ctx context.Context, a idempotency.Answer, retention time.Duration) error {
+	defer t.finish()
+	t.detach()
+	defer context.AfterFunc(ctx, t.cancel)()
 	seal, err := t.store.stmt(ctx, t.store.seal)
 	if err != nil {
 		t.tx.Rollback()
@@ -243,10 +255,11 @@ func (t *transaction) Rollback() error {
 		return nil
 	}
 	t.over = true
-	t.leave()
-	defer t.cancel()
-	defer time.AfterFunc(askTime, t.cancel).Stop()
+	t.detach()
+	late := time.AfterFunc(askTime, t.cancel)
 	err := t.tx.Rollback()
+	late.Stop()
+	t.finish()
 	if !errors.Is(err, sql.ErrTxDone) {
 		return nil // without a COMMIT there is none, whatever became of the connection
 	}

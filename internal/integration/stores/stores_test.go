@@ -6,7 +6,9 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"net/url"
+	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -31,24 +33,35 @@ var databases = []database{
 	{"SQLite", sqlstore.SQLite, openSQLite},
 }
 
-// server is one PostgreSQL for all tests; each has a database of its own in it.
+// server is one PostgreSQL for all tests. It ends with the process. Each test has a schema of its own in it. The benchmarks are to be
+// run on a server that syncs, as the private one does not: RIPRAP_POSTGRESQL is the URL of another one.
 var server struct {
 	sync.Mutex
 	dsn string
-	n   int
 }
+
+// untilExit is a test that has not ended before the process does.
+type untilExit struct{ testing.TB }
+
+func (untilExit) Cleanup(func()) {}
 
 func openPostgreSQL(t testing.TB) (driver, dsn string) {
-	return "pgx", emptyDatabase(t, pgtest.Start(t))
-}
-
-func emptyDatabase(t testing.TB, dsn string) string {
-	db, err := sql.Open("pgx", dsn)
-	if err != nil {
+	t.Helper()
+	server.Lock()
+	defer server.Unlock()
+	if server.dsn == "" {
+		server.dsn = os.Getenv("RIPRAP_POSTGRESQL")
+	}
+	if server.dsn == "" {
+		server.dsn = pgtest.Start(untilExit{t})
+	}
+	db := dial(t, "pgx", server.dsn)
+	schema := "riprap_" + strings.ToLower(rand.Text())
+	if _, err := db.Exec("CREATE SCHEMA " + schema); err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
-	return dsn
+	t.Cleanup(func() { db.Exec("DROP SCHEMA " + schema + " CASCADE") })
+	return "pgx", server.dsn + "&search_path=" + schema
 }
 
 func openSQLite(t testing.TB) (driver, dsn string) {
