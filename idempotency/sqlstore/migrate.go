@@ -99,7 +99,8 @@ func rollback(ctx context.Context, conn *sql.Conn) {
 func (s *Store) version(ctx context.Context, conn *sql.Conn) (v int, err error) {
 	exists := "SELECT count(*) FROM sqlite_schema WHERE name = 'riprap_schema'"
 	if s.dialect == postgresql {
-		exists = "SELECT count(to_regclass('riprap_schema'))"
+		// Only a query of a table makes a session look at what others have done since it last looked; to_regclass alone remembers.
+		exists = "SELECT count(*) FROM pg_class WHERE oid = to_regclass('riprap_schema')"
 	}
 	if err := conn.QueryRowContext(ctx, exists).Scan(&v); err != nil || v == 0 {
 		return 0, err

@@ -94,9 +94,13 @@ func newDialect(name string, r *strings.Replacer) *dialect {
 		settle: `UPDATE riprap_keys SET state = 2, owner = $2, generation = generation + 1, status = $3, tombstone = $4, header = $5, body = $6,
 			expires_at = NOW + $7 WHERE id = UNLOCKED AND ` + stuck,
 		free: `DELETE FROM riprap_keys WHERE id = UNLOCKED AND ` + stuck,
-		reap: `DELETE FROM riprap_keys WHERE id IN (SELECT id FROM riprap_keys
+		// Materialized, so that the rows are picked and locked once.
+		reap: `WITH dead AS MATERIALIZED (
+				SELECT id FROM riprap_keys
 				WHERE expires_at <= NOW AND (state = 2 OR state = 1 AND reexecute AND lease_until <= NOW)
-				ORDER BY expires_at LIMIT $1 SKIP)`,
+				ORDER BY expires_at LIMIT $1 SKIP
+			)
+			DELETE FROM riprap_keys WHERE id IN (SELECT id FROM dead)`,
 	}
 	for _, q := range []*string{&d.claim, &d.insert, &d.read, &d.take, &d.renew, &d.complete, &d.release, &d.suspend,
 		&d.fence, &d.seal, &d.doubt, &d.list, &d.stuck, &d.settle, &d.free, &d.reap} {

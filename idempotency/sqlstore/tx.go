@@ -65,6 +65,11 @@ type transaction struct {
 func (t *transaction) take(ctx context.Context) error {
 	select {
 	case t.turn <- struct{}{}:
+		return nil // whatever became of ctx: a commit may have to be asked about because that has ended
+	default:
+	}
+	select {
+	case t.turn <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
