@@ -11,8 +11,9 @@ import (
 	"github.com/riprap-go/riprap/idempotency"
 )
 
-// attempts bounds how often a statement is tried that met another one, which can go on only if somebody made progress.
-const attempts = 4
+// attempts bounds how often something is tried that met somebody else at the same record. Each time that one got on, so it is only
+// for who is overtaken again and again.
+const attempts = 32
 
 // Claim implements [idempotency.Store]. A duplicate takes no lock and waits for none. A run that lets its lease run out while
 // its transaction is open holds the key by that: PostgreSQL says ClaimInFlight, SQLite lets the claim wait for
@@ -53,6 +54,12 @@ func (s *Store) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Cla
 		}
 		if n == 1 {
 			return idempotency.Claimed{Verdict: verdict, Generation: r.generation.V + 1}, nil
+		}
+		if s.dialect == postgresql {
+			// Somebody changed the record, or has it locked. A reaper is waited for: with it the record goes.
+			if _, err := s.exec(ctx, s.linger, c.ID[:]); err != nil && !conflict(err) {
+				return idempotency.Claimed{}, fmt.Errorf("sqlstore: claim: %w", err)
+			}
 		}
 	}
 	return idempotency.Claimed{}, fmt.Errorf("sqlstore: claim: the key changed hands %d times while it was claimed", attempts)

@@ -18,6 +18,7 @@ type dialect struct {
 	insert string // SQLite: after read
 	read   string
 	take   string
+	linger string // PostgreSQL: wait until a row is not being deleted
 
 	renew, complete, release, suspend string // by ticket
 
@@ -34,7 +35,7 @@ var postgresql = newDialect("postgresql", strings.NewReplacer(
 	"NOW", "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
 	"GREATEST", "greatest",
 	// Whoever finds a row locked finds a run alive, and need not wait for its end.
-	"UNLOCKED", "(SELECT id FROM riprap_keys WHERE id = $1 FOR UPDATE SKIP LOCKED)",
+	"UNLOCKED", "(SELECT id FROM riprap_keys WHERE id = $1 FOR NO KEY UPDATE SKIP LOCKED)",
 	"SKIP", "FOR UPDATE SKIP LOCKED",
 ))
 
@@ -73,6 +74,9 @@ func newDialect(name string, r *strings.Replacer) *dialect {
 		take: `UPDATE riprap_keys SET fingerprint = $2, operation = $3, state = 1, owner = $4, generation = generation + 1, reexecute = $5,
 				begun_at = NOW, lease_until = NOW + $6, expires_at = NOW + $7, status = NULL, tombstone = false, header = NULL, body = NULL
 			WHERE id = UNLOCKED AND state = $8 AND owner = $9 AND generation = $10 AND lease_until = $11 AND expires_at = $12`,
+
+		// This lock is one that every other allows but that of a deletion.
+		linger: `SELECT 1 FROM riprap_keys WHERE id = $1 FOR KEY SHARE`,
 
 		renew: `UPDATE riprap_keys SET lease_until = NOW + $4, expires_at = GREATEST(expires_at, NOW + $4)` + held,
 		complete: `UPDATE riprap_keys SET state = 2, status = $4, tombstone = $5, header = $6, body = $7, expires_at = NOW + $8` +

@@ -59,7 +59,8 @@ type transaction struct {
 
 	fenced bool
 	over   bool  // no transaction any more
-	doubt  error // of a commit of which it is not known what became
+	kept   bool  // the answer is
+	doubt  error // why a commit failed: what became of it has to be asked
 }
 
 func (t *transaction) take(ctx context.Context) error {
@@ -184,23 +185,25 @@ func (t *transaction) Commit(ctx context.Context, a idempotency.Answer, retentio
 		return err
 	}
 	defer t.give()
-	if t.doubt != nil {
+	switch {
+	case t.kept:
+		return nil
+	case t.doubt != nil:
 		return t.ask(ctx, t.doubt)
-	}
-	if t.tx == nil {
+	case t.tx == nil:
 		err := t.store.Complete(ctx, t.ticket, a, retention)
-		t.over = t.over || err == nil || errors.Is(err, idempotency.ErrFenced)
+		t.kept = err == nil
+		t.over = t.over || t.kept || errors.Is(err, idempotency.ErrFenced)
 		return err
-	}
-	if t.over {
-		return errOver
+	case t.over:
+		return fmt.Errorf("%w: it was rolled back", idempotency.ErrNotCommitted)
 	}
 	t.over = true
-	err := t.sealAndCommit(ctx, a, retention)
-	if err == nil {
-		return nil
+	if err := t.sealAndCommit(ctx, a, retention); err != nil {
+		return t.ask(ctx, err)
 	}
-	return t.ask(ctx, err)
+	t.kept = true
+	return nil
 }
 
 func (t *transaction) sealAndCommit(ctx context.Context, a idempotency.Answer, retention time.Duration) error {
