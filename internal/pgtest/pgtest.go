@@ -3,7 +3,8 @@
 //	db, err := sql.Open("pgx", pgtest.Start(t))
 //
 // The server listens on a socket in a folder of its own, has nothing in it, and keeps nothing. It ends with the test, and
-// also if the test's process is killed: it is run by a shell that waits for the end of a pipe from that process.
+// also if the test's process is killed: it is run by a shell that waits for the end of a pipe from that process. A test of
+// what happens when a server dies crashes one that [StartServer] gave it.
 //
 // PostgreSQL refuses to run as root. For root it runs as the user postgres, or else nobody.
 package pgtest
@@ -14,13 +15,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 )
@@ -32,19 +31,7 @@ const startTime = time.Minute
 // It ends when the test does. Where there is no PostgreSQL the test is skipped, or fails if the environment says CI=true.
 func Start(tb testing.TB) (dsn string) {
 	tb.Helper()
-	bin, err := find()
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			tb.Fatal(err)
-		}
-		tb.Skip(err)
-	}
-	s, err := start(bin)
-	if err != nil {
-		tb.Fatalf("pgtest: %v", err)
-	}
-	tb.Cleanup(func() { s.stop() })
-	return s.dsn()
+	return StartServer(tb).DSN()
 }
 
 // find returns the folder with the newest PostgreSQL: Debian keeps each version in one of its own and out of the PATH.
@@ -66,73 +53,73 @@ func version(initdb string) int {
 	return n
 }
 
-// watch is run by a shell, and what it prints is the log. Its input ends with the test, or with the test's process however
-// that came to its end; then it stops the server, by PostgreSQL's immediate end, and removes the folder.
+// watch is run by a shell, and what it prints is the log. The first line of its input lets the server start. The next one
+// crashes it, by PostgreSQL's immediate end: all its processes exit where they are, and nothing is written any more. The input
+// ends with the test, or with the test's process however that came to its end; then the server ends in the same way, and
+// the folder is removed.
 const watch = `
-trap 'rm -rf "$2"' EXIT
-"$1/initdb" -D "$2/data" -U postgres -A trust -E UTF8 --locale=C --no-sync 2>&1 </dev/null || exit
-"$1/postgres" -D "$2/data" -k "$2" -c listen_addresses= -c fsync=off 2>&1 </dev/null &
+bin=$1 dir=$2
+shift 2
+trap 'rm -rf "$dir"' EXIT
+test -d "$dir/data" ||
+	"$bin/initdb" -D "$dir/data" -U postgres -A trust -E UTF8 --locale=C --no-sync 2>&1 </dev/null || exit
+read -r start || exit
+"$bin/postgres" -D "$dir/data" -k "$dir" -c listen_addresses= -c fsync=off "$@" 2>&1 </dev/null &
 exec >/dev/null 2>&1
-cat
-kill -TERM $! && kill -QUIT $!
+if read -r crash
+then trap - EXIT
+else kill -TERM $!
+fi && kill -QUIT $!
 wait $!
 `
 
-// A server is a PostgreSQL, and the shell that watches it.
-type server struct {
-	dir   string // its own, with the socket and the data
+// A keeper is a shell and the server that it keeps.
+type keeper struct {
 	shell *exec.Cmd
-	hold  io.Closer     // the shell's input
-	log   bytes.Buffer  // to be read after ended
-	ended chan struct{} // closed when the server, or initdb before it, has ended
+	hold  io.WriteCloser // the shell's input
+	log   bytes.Buffer   // to be read after ended
+	ended chan struct{}  // closed when the server, or initdb before it, has ended
 }
 
-// start starts a server and waits until it takes connections.
-func start(bin string) (s *server, err error) {
-	s = &server{ended: make(chan struct{})}
-	if s.dir, err = folder(); err != nil {
+// keep starts a shell for a server in a folder.
+func keep(bin, dir string, settings []string) (*keeper, error) {
+	args := []string{"-c", watch, "sh", bin, dir}
+	for _, s := range settings {
+		args = append(args, "-c", s) // the last one counts
+	}
+	k := &keeper{shell: exec.Command("/bin/sh", args...), ended: make(chan struct{})}
+	k.shell.Dir = dir
+	if err := own(k.shell, dir); err != nil {
 		return nil, err
 	}
-	s.shell = exec.Command("/bin/sh", "-c", watch, "sh", bin, s.dir)
-	s.shell.Dir = s.dir
-	if err := own(s.shell, s.dir); err != nil {
-		os.RemoveAll(s.dir)
-		return nil, err
-	}
-	hold, err := s.shell.StdinPipe()
+	hold, err := k.shell.StdinPipe()
 	if err != nil {
-		os.RemoveAll(s.dir)
 		return nil, err
 	}
-	s.hold = hold
-	log, err := s.shell.StdoutPipe()
+	log, err := k.shell.StdoutPipe()
 	if err == nil {
-		if err = s.shell.Start(); errors.Is(err, fs.ErrPermission) {
-			err = fmt.Errorf("the user that PostgreSQL runs as cannot reach %s (set TMPDIR to a folder that everybody may enter): %w", s.dir, err)
+		if err = k.shell.Start(); errors.Is(err, fs.ErrPermission) {
+			err = fmt.Errorf("the user that PostgreSQL runs as cannot reach %s (set TMPDIR to a folder that everybody may enter): %w", dir, err)
 		}
 	}
 	if err != nil {
 		hold.Close()
-		os.RemoveAll(s.dir)
 		return nil, err
 	}
+	k.hold = hold
 	go func() {
-		defer close(s.ended)
-		s.log.ReadFrom(log) // the shell closes its end, the server keeps it open
+		defer close(k.ended)
+		k.log.ReadFrom(log) // the shell closes its end, the server keeps it open
 	}()
+	return k, nil
+}
 
-	for late := time.After(startTime); !s.ready(); {
-		select {
-		case <-time.After(10 * time.Millisecond):
-			continue
-		case <-s.ended:
-			err = errors.New("PostgreSQL did not start")
-		case <-late:
-			err = fmt.Errorf("PostgreSQL was not ready after %v", startTime)
-		}
-		return nil, fmt.Errorf("%w:\n%s", err, s.stop())
-	}
-	return s, nil
+// end ends the server, waits for that, and returns its log.
+func (k *keeper) end() (log string) {
+	k.hold.Close()
+	<-k.ended
+	k.shell.Wait() // its exit code is that of a server told to quit
+	return k.log.String()
 }
 
 // folder makes a folder for a server, with room for a socket: the whole name of one may have 103 bytes.
@@ -146,25 +133,4 @@ func folder() (string, error) {
 		base = "/tmp"
 	}
 	return os.MkdirTemp(base, "pgtest-")
-}
-
-// ready reports whether the server takes connections: it says so in the last line of this file, for pg_ctl.
-func (s *server) ready() bool {
-	text, _ := os.ReadFile(filepath.Join(s.dir, "data", "postmaster.pid"))
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	return strings.TrimSpace(lines[len(lines)-1]) == "ready"
-}
-
-func (s *server) dsn() string {
-	return (&url.URL{Scheme: "postgres", Path: "/postgres", RawQuery: url.Values{
-		"host": {s.dir}, "user": {"postgres"},
-	}.Encode()}).String()
-}
-
-// stop ends the server, waits for that, and returns its log.
-func (s *server) stop() (log string) {
-	s.hold.Close()
-	<-s.ended
-	s.shell.Wait() // its exit code is that of a server told to quit
-	return s.log.String()
 }

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
-	os.Stdout.WriteString(s.dsn() + "\n")
+	os.Stdout.WriteString(s.DSN() + "\n")
 	io.Copy(io.Discard, os.Stdin)
 }
 
@@ -91,6 +91,62 @@ func TestTheServerEndsWithAProcessThatIsKilled(t *testing.T) {
 			t.Fatalf("%s is there a minute after the kill", dsn)
 		case <-time.After(10 * time.Millisecond):
 		}
+	}
+}
+
+func TestAServerThatCrashedStartsAgainWithWhatItHad(t *testing.T) {
+	s := StartServer(t, "fsync=on")
+	was := s.pid(t)
+	for range 2 {
+		if err := s.Crash(); err != nil {
+			t.Fatal(err)
+		}
+		if err := greet(s.DSN()); err == nil {
+			t.Error("the server answers after Crash")
+		}
+		if _, err := os.Stat(filepath.Join(s.dir, "data", "base")); err != nil {
+			t.Errorf("after Crash: %v, want its data kept", err)
+		}
+		if err := s.Crash(); err != nil {
+			t.Errorf("Crash of a server that has crashed: %v", err)
+		}
+		if err := s.Restart(); err != nil {
+			t.Fatal(err)
+		}
+		if err := greet(s.DSN()); err != nil {
+			t.Errorf("after Restart: %v", err)
+		}
+		is := s.pid(t)
+		if is == was {
+			t.Errorf("process %s is still there after Crash and Restart", was)
+		}
+		was = is
+	}
+}
+
+func (s *Server) pid(t *testing.T) string {
+	text, err := os.ReadFile(filepath.Join(s.dir, "data", "postmaster.pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, _, _ := strings.Cut(string(text), "\n")
+	return pid
+}
+
+func TestAFolderIsRemovedWhoseServerHasCrashed(t *testing.T) {
+	var dsn string
+	t.Run("the test", func(t *testing.T) {
+		s := StartServer(t)
+		dsn = s.DSN()
+		if err := s.Crash(); err != nil {
+			t.Error(err)
+		}
+	})
+	if dsn == "" {
+		t.Skip("no PostgreSQL")
+	}
+	if _, err := os.Stat(home(dsn)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("stat %s: %v, want it gone", home(dsn), err)
 	}
 }
 
