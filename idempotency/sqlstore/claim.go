@@ -11,18 +11,15 @@ import (
 	"github.com/riprap-go/riprap/idempotency"
 )
 
-// attempts bounds how often something is tried that met somebody else at the same record. Each time that one got on, so it is only
-// for who is overtaken again and again.
-const attempts = 32
-
 // Claim implements [idempotency.Store]. A duplicate takes no lock and waits for none. A run that lets its lease run out while
 // its transaction is open holds the key by that: PostgreSQL says ClaimInFlight, SQLite lets the claim wait for
 // the transaction's end, as every writer.
 func (s *Store) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Claimed, error) {
 	var last *row
-	for range attempts {
+	for n := range attempts {
 		r, err := s.see(ctx, c)
 		if conflict(err) {
+			pause(ctx, n)
 			continue
 		}
 		if err != nil {
@@ -47,12 +44,12 @@ func (s *Store) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Cla
 			return claimed(idempotency.ClaimInFlight, r)
 		}
 		last = r
-		n, err := s.exec(ctx, s.take, c.ID[:], c.Fingerprint, text(c.Operation), c.Owner[:], c.Reexecute, micros(c.Lease),
+		taken, err := s.exec(ctx, s.take, c.ID[:], c.Fingerprint, text(c.Operation), c.Owner[:], c.Reexecute, micros(c.Lease),
 			micros(c.Retention), r.state.V, r.owner, r.generation.V, r.lease.V, r.expires.V)
 		if err != nil && !conflict(err) {
 			return idempotency.Claimed{}, fmt.Errorf("sqlstore: claim: %w", err)
 		}
-		if n == 1 {
+		if taken == 1 {
 			return idempotency.Claimed{Verdict: verdict, Generation: r.generation.V + 1}, nil
 		}
 		if s.dialect == postgresql {
@@ -97,14 +94,4 @@ func claimed(v idempotency.Verdict, r *row) (c idempotency.Claimed, err error) {
 // text makes a string that PostgreSQL takes as text.
 func text(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
-}
-
-// conflict reports whether a statement of PostgreSQL met another one and is to be tried again: a serialization failure or a deadlock. Drivers
-// agree on how to ask for the code.
-func conflict(err error) bool {
-	e, ok := errors.AsType[interface {
-		error
-		SQLState() string
-	}](err)
-	return ok && (e.SQLState() == "40001" || e.SQLState() == "40P01")
 }

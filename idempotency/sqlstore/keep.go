@@ -49,12 +49,10 @@ func (s *Store) Suspend(ctx context.Context, t idempotency.Ticket) error {
 func (s *Store) end(ctx context.Context, what, query string, t idempotency.Ticket, args ...any) error {
 	args = append([]any{t.ID[:], t.Owner[:], t.Generation}, args...)
 	var n int64
-	var err error
-	for range attempts {
-		if n, err = s.exec(ctx, query, args...); !conflict(err) {
-			break
-		}
-	}
+	err := retry(ctx, func() (err error) {
+		n, err = s.exec(ctx, query, args...)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("sqlstore: %s: %w", what, err)
 	}
@@ -66,12 +64,10 @@ func (s *Store) end(ctx context.Context, what, query string, t idempotency.Ticke
 
 // find reads a record. The error is as the database gave it, or ErrNotFound.
 func (s *Store) find(ctx context.Context, id idempotency.ID) (r *row, err error) {
-	for range attempts {
+	err = retry(ctx, func() error {
 		r = new(row)
-		if err = s.row(ctx, r, s.read, id[:]); !conflict(err) {
-			break
-		}
-	}
+		return s.row(ctx, r, s.read, id[:])
+	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, idempotency.ErrNotFound
 	}

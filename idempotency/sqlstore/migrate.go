@@ -29,7 +29,7 @@ func (s *Store) Migrations() fs.FS {
 // and the others wait. It changes nothing if all is done already, and needs no rights then but to read. It fails if a
 // newer version of this package has been at the tables, or if the connection's settings could lose a key that was taken.
 func (s *Store) Migrate(ctx context.Context) (err error) {
-	conn, err := s.db.Conn(ctx)
+	conn, err := s.conn(ctx)
 	if err != nil {
 		return fmt.Errorf("sqlstore: migrate: %w", err)
 	}
@@ -52,6 +52,19 @@ func (s *Store) Migrate(ctx context.Context) (err error) {
 		return fmt.Errorf("sqlstore: migrate: %w", err)
 	}
 	return nil
+}
+
+// conn connects. Several connections that switch a new SQLite file to WAL at once fail with "database is locked", whatever their busy_timeout;
+// once it is switched they do not.
+func (s *Store) conn(ctx context.Context) (conn *sql.Conn, err error) {
+	for n := range attempts {
+		conn, err = s.db.Conn(ctx)
+		if err == nil || s.dialect != sqlite || ctx.Err() != nil {
+			break
+		}
+		pause(ctx, n)
+	}
+	return conn, err
 }
 
 func (s *Store) migrate(ctx context.Context, conn *sql.Conn, names []string) (err error) {

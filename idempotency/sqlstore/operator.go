@@ -66,12 +66,10 @@ func (s *Store) Resolve(ctx context.Context, id idempotency.ID, a *idempotency.A
 		query, args = s.settle, append([]any{id[:], owner[:]}, answerArgs(*a, retention)...)
 	}
 	var n int64
-	var err error
-	for range attempts {
-		if n, err = s.exec(ctx, query, args...); !conflict(err) {
-			break
-		}
-	}
+	err := retry(ctx, func() (err error) {
+		n, err = s.exec(ctx, query, args...)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("sqlstore: resolve: %w", err)
 	}
@@ -91,11 +89,10 @@ func (s *Store) Resolve(ctx context.Context, id idempotency.ID, a *idempotency.A
 // Reap implements [idempotency.Operator].
 func (s *Store) Reap(ctx context.Context, limit int) (deleted int, err error) {
 	var n int64
-	for range attempts {
-		if n, err = s.exec(ctx, s.reap, limit); !conflict(err) {
-			break
-		}
-	}
+	err = retry(ctx, func() (err error) {
+		n, err = s.exec(ctx, s.reap, limit)
+		return err
+	})
 	if err != nil {
 		return 0, fmt.Errorf("sqlstore: reap: %w", err)
 	}

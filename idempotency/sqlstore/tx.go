@@ -92,12 +92,7 @@ func (t *transaction) begin(ctx context.Context) (*sql.Tx, error) {
 	case t.tx != nil:
 		return t.tx, nil
 	}
-	var err error
-	for range attempts {
-		if err = t.tryBegin(); !conflict(err) {
-			break
-		}
-	}
+	err := retry(ctx, t.tryBegin)
 	if errors.Is(err, idempotency.ErrFenced) {
 		t.fenced = true
 		return nil, err

@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -33,8 +32,8 @@ var databases = []database{
 	{"SQLite", sqlstore.SQLite, openSQLite},
 }
 
-// server is one PostgreSQL for all tests. It ends with the process. Each test has a schema of its own in it. The benchmarks are to be
-// run on a server that syncs, as the private one does not: RIPRAP_POSTGRESQL is the URL of another one.
+// server is one PostgreSQL for all tests, which syncs as it would in production. It ends with the process. Each test has a schema
+// of its own in it.
 var server struct {
 	sync.Mutex
 	dsn string
@@ -50,10 +49,7 @@ func openPostgreSQL(t testing.TB) (driver, dsn string) {
 	server.Lock()
 	defer server.Unlock()
 	if server.dsn == "" {
-		server.dsn = os.Getenv("RIPRAP_POSTGRESQL")
-	}
-	if server.dsn == "" {
-		server.dsn = pgtest.Start(untilExit{t})
+		server.dsn = pgtest.StartServer(untilExit{t}, "fsync=on").DSN()
 	}
 	db := dial(t, "pgx", server.dsn)
 	schema := "riprap_" + strings.ToLower(rand.Text())
