@@ -54,6 +54,20 @@ func BenchmarkTransportMemory(b *testing.B) {
 	}
 }
 
+// What a key costs: to learn whether a request that got no answer can have been processed, its sends are observed.
+func BenchmarkTransportKeyed(b *testing.B) {
+	for _, t := range transports(memory{}) {
+		b.Run(t.name, func(b *testing.B) {
+			b.ReportAllocs()
+			req, _ := http.NewRequest("POST", "http://service.test/", nil)
+			req.Header.Set("Idempotency-Key", "k")
+			for b.Loop() {
+				exchange(b, t, req)
+			}
+		})
+	}
+}
+
 func BenchmarkTransportLoopback(b *testing.B) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "ok") }))
 	defer server.Close()

@@ -36,7 +36,8 @@ type call struct {
 	destination *destination
 	req         *http.Request // the caller's, or a copy with a key
 	body        replay
-	repeatable  bool           // what method and key allow; the body has its own say
+	repeatable  bool // what method and key allow; the body has its own say
+	outcome     outcome
 	timer       *time.Timer    // one for all waits, from the first
 	sends       int            // requests written in past attempts, as far as somebody counts
 	broken      int            // large uploads that the connection did not survive
@@ -63,6 +64,12 @@ func (c *call) run(ctx context.Context, req *http.Request) (*http.Response, erro
 	}
 	c.req = c.t.keyed(req)
 	c.repeatable = c.t.repeatable(c.req)
+	if !isIdempotent(c.req.Method) {
+		c.outcome = outcome{matters: true, keyed: hasKey(c.req)}
+		if c.outcome.keyed && now.IsZero() {
+			now = time.Now()
+		}
+	}
 	if err := c.body.prepare(ctx, c.op.Deadline, c.req, c.t.maxReplay()); err != nil {
 		c.tell(ctx, err, nil, 0)
 		return nil, err
@@ -85,6 +92,10 @@ func (c *call) run(ctx context.Context, req *http.Request) (*http.Response, erro
 			c.body.close()
 			return nil, c.giveUp(ctx, riprap.ErrDeadline, failure)
 		}
+		if c.forgotten(now) { // the machine slept
+			c.body.close()
+			return nil, c.giveUp(ctx, ErrOutcomeUnknown, failure)
+		}
 		sent := c.begin(ctx, now, body)
 		if sent == nil { // a hook took the time, or the bound of an attempt leaves none
 			c.body.close()
@@ -99,6 +110,7 @@ func (c *call) run(ctx context.Context, req *http.Request) (*http.Response, erro
 		now = time.Now()
 		wait, stop := c.next(ctx, now, failure)
 		if wait == 0 {
+			stop = c.unknown(stop, failure)
 			c.giveUpAbove(ctx, now)
 		}
 		switch {
@@ -168,6 +180,7 @@ func (c *call) send(req *http.Request) error {
 	}
 	resp.Request = c.req
 	c.resp = resp
+	c.published(resp.Header)
 	return nil
 }
 
@@ -197,7 +210,7 @@ func (c *call) begin(ctx context.Context, now time.Time, body io.ReadCloser) *ht
 		until = time.Time{} // when the caller's deadline passes, the caller's context says so
 	}
 	silence := c.t.readTimeout()
-	observed := trace != nil || !c.repeatable || c.body.large // where it counts what went out
+	observed := trace != nil || !c.repeatable || c.outcome.matters || c.body.large // where it counts what went out
 	c.current = nil
 	if until.IsZero() && silence == 0 && !observed {
 		if first && !c.body.made && !c.internal {
@@ -235,6 +248,7 @@ func (c *call) next(ctx context.Context, now time.Time, failure error) (time.Dur
 	if c.resp == nil && !unsent && c.body.large && !errors.Is(failure, context.DeadlineExceeded) {
 		c.broken++
 	}
+	c.outcome.attempted(c.began, c.resp, unsent || c.untold(failure))
 	unsafe := c.unsafe(unsent)
 	if cause := gone(ctx, c.req); cause != nil {
 		if unsafe == ErrOutcomeUnknown {
@@ -250,8 +264,11 @@ func (c *call) next(ctx context.Context, now time.Time, failure error) (time.Dur
 		return 0, c.op.Cancel(unsafe, failure)
 	}
 	wait, stop := c.op.Next(now, failure)
-	if wait > 0 && c.tooLate(now, wait) {
+	switch {
+	case wait > 0 && c.tooLate(now, wait):
 		return 0, c.op.Cancel(riprap.ErrDeadline, failure)
+	case wait > 0 && c.forgotten(now.Add(wait)):
+		return 0, c.op.Cancel(ErrOutcomeUnknown, failure)
 	}
 	return wait, stop
 }
@@ -317,7 +334,7 @@ func (c *call) answer(ctx context.Context) *http.Response {
 
 // giveUp ends the call for a reason of the transport's.
 func (c *call) giveUp(ctx context.Context, reason, failure error) error {
-	err := c.op.Cancel(reason, failure)
+	err := c.unknown(c.op.Cancel(reason, failure), failure)
 	c.report(ctx, err, failure)
 	return err
 }

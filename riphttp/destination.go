@@ -45,6 +45,9 @@ type destination struct {
 	firsts  firsts
 	policy  riprap.Policy // the Transport's, complete
 	used    atomic.Bool   // since the last sweep
+
+	// How long the service keeps keys, as a time.Duration; zero until it says so.
+	retention atomic.Int64
 }
 
 // Destinations is the table of the services called. The zero value is ready to use.

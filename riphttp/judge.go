@@ -45,7 +45,9 @@ func (e *StatusError) Error() string {
 // 503.
 //
 // A service that knows better says so with X-Should-Retry or Stripe-Should-Retry: true makes a repeatable failure of
-// any status from 400 on, false a permanent one, and false wins where both stand. Other values are ignored.
+// any status from 400 on, false a permanent one, and false wins where both stand. Other values are ignored. What carries
+// Idempotent-Replayed: true is final too: it is the kept answer to an earlier send of the request, and another send would
+// get it again.
 //
 // What the response says of the time to wait comes with the error as [riprap.After]. Retry-After is read in seconds,
 // of which a fraction is rounded up to a whole one, and in all three forms of a date against the service's own clock;
@@ -69,7 +71,7 @@ func judge(resp *http.Response, now time.Time) error {
 	}
 	failure := &StatusError{Code: code}
 	if retry, told := shouldRetry(resp.Header, "X-Should-Retry", "Stripe-Should-Retry"); told {
-		if !retry {
+		if !retry || replayed(resp.Header) {
 			return riprap.Permanent(failure)
 		}
 		return hinted(resp.Header, now, failure)
@@ -87,8 +89,11 @@ func judge(resp *http.Response, now time.Time) error {
 	case http.StatusRequestEntityTooLarge:
 		_, again = asked(resp.Header, now)
 	}
-	if !again {
+	switch {
+	case !again:
 		return nil
+	case replayed(resp.Header):
+		return riprap.Permanent(failure)
 	}
 	return hinted(resp.Header, now, failure)
 }

@@ -124,6 +124,37 @@ func TestJudgeReadsAnHTMLPageLikeAnyOther(t *testing.T) {
 	}
 }
 
+func TestReplayedAnswerIsFinal(t *testing.T) {
+	req := &http.Request{Method: "POST", Header: http.Header{"Idempotency-Key": {"k"}}}
+	for _, test := range []struct {
+		code   int
+		header []string
+		want   kind
+	}{
+		{500, nil, permanent},
+		{503, []string{"Retry-After: 1"}, permanent},
+		{503, []string{"X-Should-Retry: true", "Stripe-Should-Retry: true"}, permanent},
+		{429, []string{"Retry-After: 1"}, permanent},
+		{409, nil, permanent},
+		{403, nil, answer},
+		{422, nil, answer},
+		{201, nil, answer},
+	} {
+		for name, judge := range map[string]func(*http.Response, time.Time) error{
+			"Judge": judge, "JudgeModels": judgeModels, "JudgeGitHub": judgeGitHub, "JudgeStripe": judgeStripe,
+		} {
+			resp := to(response(t, test.code, "", append(test.header, "Idempotent-Replayed: true")...), req)
+			if got, _ := verdict(t, judge(resp, testNow)); got != test.want {
+				t.Errorf("%s(%d, %q, replayed) is %s, want %s", name, test.code, test.header, got, test.want)
+			}
+		}
+	}
+	resp := response(t, 503, "", "Idempotent-Replayed: false")
+	if got, _ := verdict(t, judge(resp, testNow)); got != again {
+		t.Errorf("Judge(503, not replayed) is %s, want %s", got, again)
+	}
+}
+
 func TestConflictIsRepeatedOnlyWithAKey(t *testing.T) {
 	for _, test := range []struct {
 		name, value string

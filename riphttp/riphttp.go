@@ -38,8 +38,10 @@ var (
 	// ErrUnsafe: the request could not be sent twice, because of its method or because its body cannot be replayed.
 	ErrUnsafe = errors.New("not safe to send twice")
 
-	// ErrOutcomeUnknown: the request may have been processed, no answer came, and it was not sent again.
-	ErrOutcomeUnknown = errors.New("outcome unknown: the request may have been processed and was not sent again")
+	// ErrOutcomeUnknown: the request may have been processed, and no answer came. Whatever else ended the call, this is in its
+	// error if the method is not idempotent, with a key and without, unless it surely was not processed. A request with a
+	// key can be sent again with the same key, for as long as the service keeps it; a new key would be a new request.
+	ErrOutcomeUnknown = errors.New("outcome unknown: the request may have been processed, and no answer came")
 )
 
 // A Transport is an http.RoundTripper that tries again. The zero Transport is ready to use. A Transport may be used by
@@ -104,6 +106,11 @@ type Transport struct {
 	// each logical call, before the first attempt. Its result is the header's whole value; some services want it
 	// quoted, some bare. An empty one means no key. The response's Request carries it.
 	NewKey func(*http.Request) string
+
+	// KeyRetention is how long the services called keep a key. No attempt with a key begins later than that after the first one
+	// that may have been processed, since the service would take it for a new request; the call ends with ErrOutcomeUnknown
+	// instead. Zero means what the service says in Idempotency-Retention, and 24 hours if it says nothing; negative means no limit.
+	KeyRetention time.Duration
 
 	once         sync.Once
 	base         http.RoundTripper

@@ -40,7 +40,7 @@ func judgeModels(resp *http.Response, now time.Time) error {
 	default:
 		return judge(resp, now)
 	}
-	if retry, told := shouldRetry(resp.Header, "X-Should-Retry", "Stripe-Should-Retry"); told && !retry {
+	if retry, told := shouldRetry(resp.Header, "X-Should-Retry", "Stripe-Should-Retry"); told && !retry || replayed(resp.Header) {
 		return judge(resp, now)
 	}
 	if code == http.StatusTooManyRequests && parseAPIError(Peek(resp, errorBody)).outOfQuota() {
@@ -114,7 +114,7 @@ func judgeGitHub(resp *http.Response, now time.Time) error {
 	if code != http.StatusForbidden && code != http.StatusTooManyRequests {
 		return judge(resp, now)
 	}
-	if retry, told := shouldRetry(resp.Header, "X-Should-Retry", "Stripe-Should-Retry"); told && !retry {
+	if retry, told := shouldRetry(resp.Header, "X-Should-Retry", "Stripe-Should-Retry"); told && !retry || replayed(resp.Header) {
 		return judge(resp, now)
 	}
 	if wait, ok := hint(resp.Header, now); ok {
@@ -160,6 +160,8 @@ func judgeStripe(resp *http.Response, now time.Time) error {
 		return judge(resp, now)
 	case told && !retry:
 		return riprap.Permanent(failure)
+	case replayed(resp.Header):
+		return judge(resp, now)
 	case code == http.StatusTooManyRequests:
 		if parseAPIError(Peek(resp, errorBody)).has("rate_limit") {
 			failure = unprocessed(code)

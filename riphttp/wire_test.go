@@ -234,7 +234,8 @@ func TestReasonWhyARequestWasNotSentAgain(t *testing.T) {
 		{"PUT without an answer, body gone", "PUT", stream("b"), errWire, riphttp.ErrOutcomeUnknown},
 		{"PUT", "PUT", strings.NewReader("b"), errWire, riprap.ErrAttempts},
 		{"unsent POST", "POST", strings.NewReader("b"), dial, riprap.ErrAttempts},
-		{"permanent failure of a POST", "POST", strings.NewReader("b"), riprap.Permanent(errWire), nil},
+		{"permanent failure of a PUT", "PUT", strings.NewReader("b"), riprap.Permanent(errWire), nil},
+		{"permanent failure of a POST", "POST", strings.NewReader("b"), riprap.Permanent(errWire), riphttp.ErrOutcomeUnknown},
 		{"permanent status of a POST", "POST", strings.NewReader("b"), 501, nil},
 	} {
 		inBubble(t, test.name, func(t *testing.T) {
