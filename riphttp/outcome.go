@@ -1,6 +1,7 @@
 package riphttp
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -25,12 +26,11 @@ const (
 
 // An outcome is what is known of the effect of a request that must not have it twice, while there is no answer.
 type outcome struct {
-	matters bool          // the method is not idempotent
-	keyed   bool          // the service may know the request by its key
-	lost    bool          // an attempt may have been processed and got no response
-	open    bool          // the same, or it got a response that says nothing about it
-	since   time.Time     // when the first such attempt began
-	kept    time.Duration // how long the service keeps a key, by a response to this request; zero if it did not say
+	matters bool      // the method is not idempotent
+	keyed   bool      // the service may know the request by its key
+	lost    bool      // an attempt may have been processed and got no response
+	open    bool      // the same, or it got a response that says nothing about it
+	since   time.Time // when the first such attempt began
 }
 
 // attempted takes in how an attempt ended that failed and that began at a time.
@@ -70,28 +70,18 @@ func (c *call) forgotten(at time.Time) bool {
 
 // retention returns how long the service keeps a key, less than zero for as long as anybody asks.
 func (c *call) retention() time.Duration {
-	switch {
-	case c.t.KeyRetention != 0:
-		return c.t.KeyRetention
-	case c.outcome.kept > 0:
-		return c.outcome.kept
-	}
-	if told := c.destination.retention.Load(); told > 0 {
-		return time.Duration(told)
-	}
-	return defaultRetention
+	return cmp.Or(c.t.KeyRetention, time.Duration(c.destination.retention.Load()), defaultRetention)
 }
 
-// published takes in how long the service keeps keys, if a response says so.
+// published takes in how long the service keeps keys, if the response to a request with one says so.
 func (c *call) published(h http.Header) {
 	if !c.outcome.keyed || len(h[retentionHeader]) == 0 {
 		return
 	}
 	kept, ok := seconds(trim(h.Get(retentionHeader)))
-	if !ok || kept <= 0 || kept > longestRetention {
+	if !ok || kept > longestRetention {
 		return
 	}
-	c.outcome.kept = kept
 	if d := &c.destination.retention; d.Load() != int64(kept) {
 		d.Store(int64(kept))
 	}

@@ -266,17 +266,18 @@ func TestRetentionConcernsOnlyWhatIsKnownByItsKey(t *testing.T) {
 // All of its own attempts are lost, and what the service said before holds.
 func TestRetentionThatAServicePublishedHoldsForLaterRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		service := script(reply(201, "", "Idempotency-Retention", "7200"), errWire)
+		service := script(reply(201, "", "Idempotency-Retention", "7200"), reply(200, "", "Idempotency-Retention", "60"), errWire)
 		client := &riphttp.Transport{Base: service, Policy: patient()}
 		wantAnswer(t, client, pay(t), 201, "")
+		wantAnswer(t, client, newRequest(t, "POST", serviceURL, "no key"), 200, "")
 		_, err := roundTrip(t, client, pay(t))
-		if wantCalls(t, service, 1+2); !errors.Is(err, riphttp.ErrOutcomeUnknown) {
+		if wantCalls(t, service, 2+2); !errors.Is(err, riphttp.ErrOutcomeUnknown) {
 			t.Errorf("err = %v, want ErrOutcomeUnknown", err)
 		}
 		service.play = script(errWire).play
 		other := newRequest(t, "POST", "http://other.test/", "pay", "Idempotency-Key", "k")
-		if roundTrip(t, client, other); service.calls() != 3+24 {
-			t.Errorf("another service got %d requests, want those of a day", service.calls()-3)
+		if roundTrip(t, client, other); service.calls() != 4+24 {
+			t.Errorf("another service got %d requests, want those of a day", service.calls()-4)
 		}
 	})
 }
