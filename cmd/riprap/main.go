@@ -18,6 +18,7 @@ import (
 	"github.com/riprap-go/riprap/cmd/riprap/internal/demo"
 	"github.com/riprap-go/riprap/cmd/riprap/internal/exit"
 	"github.com/riprap-go/riprap/cmd/riprap/internal/flaky"
+	"github.com/riprap-go/riprap/cmd/riprap/internal/keys"
 	"github.com/riprap-go/riprap/cmd/riprap/internal/lab"
 	"github.com/riprap-go/riprap/internal/suggest"
 )
@@ -37,6 +38,7 @@ var commands = []command{
 	{"audit", "what any program's retries lack: jitter, limits, Retry-After", audit.Run},
 	{"lab", "which retry policy survives what, simulated in tables and pictures", lab.Run},
 	{"check", "what cannot work in a chain of services: timeouts, retries, keys", check.Run},
+	{"keys", "idempotency keys in a store: list them, resolve those that are stuck", keys.Run},
 }
 
 func main() {
