@@ -1,6 +1,7 @@
 package keys
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -71,15 +72,9 @@ func openPostgreSQL(dsn string) (*store, error) {
 	if err != nil {
 		return nil, errors.New("--store is no valid URL: a password with special characters has to be percent-encoded; better leave it out and set PGPASSWORD")
 	}
-	config, err := pgx.ParseConfig(dsn)
+	config, err := configure(dsn)
 	if err != nil {
 		return nil, errors.New("--store: PostgreSQL's driver does not understand the URL: want postgres://USER@HOST:PORT/DATABASE, and behind ? only parameters that PostgreSQL has")
-	}
-	if config.ConnectTimeout == 0 {
-		config.ConnectTimeout = connectTime
-	}
-	if config.RuntimeParams["application_name"] == "" {
-		config.RuntimeParams["application_name"] = "riprap keys"
 	}
 	s := &store{
 		db:     stdlib.OpenDB(*config),
@@ -88,9 +83,21 @@ func openPostgreSQL(dsn string) (*store, error) {
 	}
 	s.Store = sqlstore.PostgreSQL(s.db)
 	typed, _ := u.User.Password()
-	_, encoded, _ := strings.Cut(u.User.String(), ":")
-	s.secrets = []string{config.Password, typed, encoded, u.Query().Get("sslpassword")}
+	s.secrets = []string{config.Password, typed, u.Query().Get("sslpassword")}
 	return s, nil
+}
+
+// configure reads the URL of a PostgreSQL. A server that says nothing is not waited for as long as TCP would.
+func configure(dsn string) (*pgx.ConnConfig, error) {
+	config, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return nil, err
+	}
+	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, connectTime)
+	if config.RuntimeParams["application_name"] == "" {
+		config.RuntimeParams["application_name"] = "riprap keys" // for whoever looks at pg_stat_activity
+	}
+	return config, nil
 }
 
 // openURI opens a SQLite file as services name it, file:keys.db?_pragma=….

@@ -106,13 +106,13 @@ func TestPasswordsAreNeverShown(t *testing.T) {
 	nobody := l.Addr().String()
 	l.Close()
 	// A server that refuses everybody, and repeats what it was told.
-	echo := talk(t, func(c net.Conn) {
-		c.Write([]byte("E\x00\x00\x00\x35SFATAL\x00C28P01\x00Mno entry for s3cret or s3%63ret\x00\x00"))
-	})
+	const refusal = "SFATAL\x00C28P01\x00Mno entry for s3cret\x00\x00"
+	echo := talk(t, func(c net.Conn) { c.Write([]byte("E\x00\x00\x00" + string(rune(4+len(refusal))) + refusal)) })
 	for _, dsn := range []string{
 		"postgres://u:s3cret@" + nobody + "/shop?sslmode=disable",
 		"postgres://u:s3%63ret@" + echo + "/shop?sslmode=disable",
-		"postgres://u@" + echo + "/shop?sslmode=disable&password=s3cret",
+		"postgres://u:s3cret@" + echo + "/shop?sslmode=disable",
+		"postgres://u:s3%63ret@" + nobody + "/shop?sslmode=disable&password=s3cret",
 		"postgres://u:s3cret#more@" + nobody + "/shop",
 		"postgres://u:s3cret@127.0.0.1:s3cret/shop",
 		"postgres://u:s3cret@127.0.0.1/shop?sslmode=s3cret",
@@ -168,6 +168,21 @@ func TestServerThatIsAwayIsNoMistakeInTheArguments(t *testing.T) {
 	}
 }
 
+func TestErrorOfSeveralServersIsOneLine(t *testing.T) {
+	_, err := typed(t, "", "list", "--store", "postgres:///shop?user=u&sslmode=disable&host=/does/not/exist,/neither/does/this")
+	if exit.Code(err) != exit.NotFine || !strings.Contains(err.Error(), "/neither/does/this") || strings.ContainsAny(err.Error(), "\n\t") {
+		t.Errorf("got %v, want exit code %d and one line that names both", err, exit.NotFine)
+	}
+}
+
+func TestServerIsNotWaitedForLongerThanTold(t *testing.T) {
+	for dsn, want := range map[string]time.Duration{"postgres://u@h/shop": 10 * time.Second, "postgres://u@h/shop?connect_timeout=3": 3 * time.Second} {
+		if config, err := configure(dsn); err != nil || config.ConnectTimeout != want {
+			t.Errorf("configure(%s) waits %v, %v, want %v", dsn, config.ConnectTimeout, err, want)
+		}
+	}
+}
+
 // The server takes the connection and says nothing.
 func TestCtrlCEndsTheWaitForAServer(t *testing.T) {
 	arrived, over := make(chan struct{}), make(chan struct{})
@@ -189,7 +204,7 @@ func TestCtrlCEndsTheWaitForAServer(t *testing.T) {
 	}
 }
 
-func TestFileThatSomebodyHasLockedIsWaitedForAndThenNamed(t *testing.T) {
+func TestFileThatStaysLockedIsNamed(t *testing.T) {
 	b := newSQLite(t)
 	b.fill(t)
 	b.db.SetMaxOpenConns(1)
@@ -202,5 +217,34 @@ func TestFileThatSomebodyHasLockedIsWaitedForAndThenNamed(t *testing.T) {
 	err := run(ctx, []string{"resolve", id("dead").String(), "--free", "--store", dsn}, nil, nil)
 	if exit.Code(err) != exit.NotFine || !strings.Contains(err.Error(), "locked") || !strings.Contains(err.Error(), "keys.db") {
 		t.Errorf("resolve: got %v, want exit code %d and that the file is locked", err, exit.NotFine)
+	}
+}
+
+func TestFileThatIsLockedForAMomentIsWaitedFor(t *testing.T) {
+	b := newSQLite(t)
+	b.fill(t)
+	b.db.SetMaxOpenConns(1)
+	if _, err := b.db.Exec("BEGIN IMMEDIATE"); err != nil {
+		t.Fatal(err)
+	}
+	unlocked := make(chan error, 1)
+	time.AfterFunc(100*time.Millisecond, func() {
+		_, err := b.db.Exec("ROLLBACK")
+		unlocked <- err
+	})
+	if _, err := typed(t, "", "resolve", id("dead").String(), "--free", "--store", b.dsn); err != nil {
+		t.Errorf("resolve: got %v, want it to wait", err)
+	}
+	if err := <-unlocked; err != nil {
+		t.Error(err)
+	}
+}
+
+// A service that only reads may say so of itself.
+func TestModeOfTheURIIsThatOfTheService(t *testing.T) {
+	b := newSQLite(t)
+	b.fill(t)
+	if _, err := typed(t, "", "resolve", id("dead").String(), "--free", "--store", "file:"+filepath.ToSlash(b.dsn)+"?mode=ro"); err != nil {
+		t.Errorf("resolve: got %v, want it to write", err)
 	}
 }
