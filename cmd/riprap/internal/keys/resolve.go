@@ -110,7 +110,8 @@ func settled(r *idempotency.Record) error {
 
 // neverKept are fields that belong to one connection, one moment or one client. No replay has them.
 var neverKept = []string{
-	"Authorization", "Authentication-Info", "Connection", "Content-Length", "Date", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authentication-Info",
+	"Authorization", "Authentication-Info", "Connection", "Content-Length", "Date", "Idempotency-Retention", "Idempotent-Replayed", "Keep-Alive",
+	"Proxy-Authenticate", "Proxy-Authentication-Info",
 	"Proxy-Authorization", "Proxy-Connection", "Set-Cookie", "Set-Cookie2", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Www-Authenticate",
 }
 
