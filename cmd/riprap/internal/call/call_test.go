@@ -75,6 +75,12 @@ func TestEachAttemptGetsALineThatSaysWhatWasDecidedAndWhy(t *testing.T) {
 		"an outcome that is unknown": {"close", "URL -d x", 1, "", []string{
 			"attempt 1: connection closed without an answer · gave up: outcome unknown, the request may have been processed and " +
 				"is not sent again; add --key auto if the service honours keys, 0s in all"}},
+		"a POST with a key that gets no answer": {"close", "URL -d x --key auto --attempts 1", 1, "", []string{
+			"attempt 1: connection closed without an answer · gave up: no attempts left (1 of 1), outcome unknown: the request may have " +
+				"been processed, 0s in all"}},
+		"a POST with a key and no time for another attempt": {"hang", "URL -d x --key auto --attempt-timeout 2s --timeout 2.1s", 1, "", []string{
+			"attempt 1: no answer within 2s · gave up: no time for another attempt (--timeout 2.1s), outcome unknown: the request may " +
+				"have been processed, 2s in all"}},
 		"a connection that closes": {"close, 200 body=ok", "URL", 0, "ok", []string{
 			"attempt 1: connection closed without an answer · waiting 338ms (retry 1 of 3, budget 9 left)",
 			"attempt 2: 200 · answered after 338ms"}},

@@ -30,6 +30,16 @@ const addKey = "; add --key auto if the service honours keys"
 func (r *reporter) reason(e riprap.Event) reason {
 	o := r.order
 	most := o.policy.MaxAttempts
+	if errors.Is(e.Reason, riphttp.ErrOutcomeUnknown) { // beside why the call ended, if it had a key
+		for _, ended := range []error{riprap.ErrAttempts, riprap.ErrBudget, riprap.ErrWait, riprap.ErrDeadline} {
+			if errors.Is(e.Reason, ended) {
+				e.Reason = ended
+				why := r.reason(e)
+				why.text += ", outcome unknown: the request may have been processed"
+				return why
+			}
+		}
+	}
 	switch err := e.Reason; {
 	case err == nil && r.status > 0 && r.refuses:
 		return reason{"refused", "not retried: the server says not to"}
