@@ -17,7 +17,7 @@ type problem struct {
 	Status       int    `json:"status"`
 	Detail       string `json:"detail"`
 	RetrySameKey bool   `json:"retry_same_key"` // sending the same again can help, and has no effect twice
-	SafeNewKey   bool   `json:"safe_new_key"`   // nothing is known to have run under this key: with a new one nothing happens twice
+	SafeNewKey   bool   `json:"safe_new_key"`   // nothing can have run under this key: with a new one nothing happens twice
 	FirstStatus  int    `json:"first_status,omitempty"`
 
 	kind       Kind
@@ -28,8 +28,8 @@ type problem struct {
 var (
 	keyMissing     = problem{Type: "key-missing", Title: "Idempotency-Key is missing", Status: 400, SafeNewKey: true, kind: Refused}
 	keyInvalid     = problem{Type: "key-invalid", Title: "Idempotency-Key is not valid", Status: 400, SafeNewKey: true, kind: Refused}
-	scopeMissing   = problem{Type: "scope-missing", Title: "Nobody owns the key", Status: 400, SafeNewKey: true, kind: Refused}
-	bodyUnreadable = problem{Type: "body-unreadable", Title: "Body could not be read", Status: 400, RetrySameKey: true, SafeNewKey: true, kind: Refused}
+	scopeMissing   = problem{Type: "scope-missing", Title: "Nobody owns the key", Status: 400, RetrySameKey: true, kind: Refused}
+	bodyUnreadable = problem{Type: "body-unreadable", Title: "Body could not be read", Status: 400, RetrySameKey: true, kind: Refused}
 	bodyTooLarge   = problem{Type: "body-too-large", Title: "Body is too large", Status: 413, SafeNewKey: true, kind: Refused}
 
 	keyReused      = problem{Type: "key-reused", Title: "Idempotency-Key was used for another request", Status: 422, kind: Mismatched}
