@@ -157,6 +157,24 @@ func TestAHandlerThatRollsBackByItselfHasNotCommitted(t *testing.T) {
 	})
 }
 
+// Then database/sql knows nothing of it, and its COMMIT is one of nothing.
+func TestAHandlerThatRollsBackInSQLHasNotCommitted(t *testing.T) {
+	each(t, func(t *testing.T, s *sqlstore.Store, db *sql.DB) {
+		table(t, db)
+		c := newClaim("a")
+		ctx, transaction := s.Transact(t.Context(), mustClaim(t, s, c))
+		if _, err := insert(t, ctx).Exec("ROLLBACK"); err != nil {
+			t.Fatal(err)
+		}
+		if err := transaction.Commit(t.Context(), created, time.Hour); !errors.Is(err, idempotency.ErrNotCommitted) {
+			t.Errorf("Commit: %v, want ErrNotCommitted", err)
+		}
+		if got := state(t, s, c.ID); got != idempotency.StateInProgress {
+			t.Errorf("state %d, want in progress", got)
+		}
+	})
+}
+
 func TestATransactionEndsWithTheHandlersContext(t *testing.T) {
 	each(t, func(t *testing.T, s *sqlstore.Store, db *sql.DB) {
 		table(t, db)
