@@ -66,6 +66,23 @@ func TestAClaimSaysWhatTheStoreHasToKnow(t *testing.T) {
 	}
 }
 
+// An owner of a process, or of a request that claims again and again, would let one run pass for another.
+func TestEveryClaimHasAnOwnerOfItsOwn(t *testing.T) {
+	bubble(t, idempotency.Middleware{Wait: time.Minute}, sleepy(10*time.Second), func(s *service) {
+		go s.post("k", "a")
+		synctest.Wait()
+		s.post("k", "a") // waits
+		s.post("another", "a")
+		owners := make(map[idempotency.Owner]bool)
+		for _, c := range s.store.claims {
+			owners[c.Owner] = true
+		}
+		if n := len(s.store.claims); len(owners) != n || n < 4 {
+			t.Errorf("%d owners of %d claims, want one for each, and some of them from the wait", len(owners), n)
+		}
+	})
+}
+
 func TestAClaimThatFailedOnItsWayBackDoesNotHoldTheKey(t *testing.T) {
 	store := newBook(nil, failing("claim", 1, errDown))
 	bubble(t, idempotency.Middleware{Store: store}, created, func(s *service) {

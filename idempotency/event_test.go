@@ -3,6 +3,7 @@ package idempotency_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -51,6 +52,11 @@ func TestNeitherLogNorAnswerNorStoreHoldsTheKey(t *testing.T) {
 		for _, got := range []answer{s.post(key, "a"), s.post(key, "a"), s.post(key, "b"), s.post(`"`+key, "a")} {
 			if strings.Contains(got.body, key) {
 				t.Errorf("the answer has the key: %s", got.body)
+			}
+		}
+		for _, c := range s.store.claims {
+			if kept := fmt.Sprintf("%s %s %q", c.Operation, c.Fingerprint, c.ID[:]); strings.Contains(kept, key) {
+				t.Errorf("the store has the key: %s", kept)
 			}
 		}
 		for _, e := range s.events {

@@ -53,6 +53,25 @@ func TestFingerprintTellsRequestsApart(t *testing.T) {
 	}
 }
 
+func TestFingerprintIsOfTheWholeBody(t *testing.T) {
+	const kilobyte = 1 << 10
+	r := requestTo("POST", "/charges", "application/json")
+	for _, size := range []int{1, 30 * kilobyte, 64 * kilobyte, 1024 * kilobyte} {
+		body := bytes.Repeat([]byte("a"), size)
+		sum := fingerprint(&Middleware{}, r, body)
+		for _, at := range []int{0, size / 2, size - 1} {
+			body[at] = 'b'
+			if bytes.Equal(fingerprint(&Middleware{}, r, body), sum) {
+				t.Errorf("a body of %d bytes with another one at %d has the same fingerprint", size, at)
+			}
+			body[at] = 'a'
+		}
+		if bytes.Equal(fingerprint(&Middleware{}, r, body[:size-1]), sum) {
+			t.Errorf("a body of %d bytes without its last one has the same fingerprint", size)
+		}
+	}
+}
+
 // Stores keep fingerprints across versions of this package: whoever changes how they are made must give them another number.
 func TestFingerprintOfVersion1IsForEver(t *testing.T) {
 	sum := fingerprint(&Middleware{}, requestTo("POST", "/charges?a=1", "application/json"), []byte(`{"amount":1}`))

@@ -142,6 +142,21 @@ func TestAnAnswerThatWasNotKeptIsToldWithItsStatus(t *testing.T) {
 	})
 }
 
+// That there was an answer, and with which status, is for those who may see it too.
+func TestAnAnswerThatWasNotKeptIsToldOnlyToThoseWhoMaySeeIt(t *testing.T) {
+	may := func(*http.Request) bool { return false }
+	bubble(t, idempotency.Middleware{MayReplay: may}, func(w http.ResponseWriter, r *http.Request) {
+		idempotency.Declare(r.Context(), idempotency.NoStore)
+	}, func(s *service) {
+		s.post("k", "a")
+		got := s.post("k", "a")
+		s.wantProblem(got, 403, "replay-refused")
+		if _, told := got.Header["Idempotent-Replayed"]; told || got.member("first_status") != nil {
+			t.Errorf("the refusal tells of the first answer: %v %s", got.Header, got.body)
+		}
+	})
+}
+
 // catching keeps what a handler panics with, nil for runtime.Goexit, and breaks the connection.
 func catching(panicked *any) func(http.Handler) http.Handler {
 	return func(h http.Handler) http.Handler {

@@ -175,6 +175,33 @@ func TestAHandlerThatRollsBackInSQLHasNotCommitted(t *testing.T) {
 	})
 }
 
+// A handler that has written and then has to refuse keeps the refusal, and not what it wrote.
+func TestAHandlerMayRollBackToASavepointAndKeepItsAnswer(t *testing.T) {
+	each(t, func(t *testing.T, s *sqlstore.Store, db *sql.DB) {
+		table(t, db)
+		ctx, transaction := s.Transact(t.Context(), mustClaim(t, s, newClaim("a")))
+		tx, err := sqlstore.Tx(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, statement := range []string{"SAVEPOINT before", "INSERT INTO charges VALUES (1990)", "ROLLBACK TO SAVEPOINT before"} {
+			if _, err := tx.ExecContext(ctx, statement); err != nil {
+				t.Fatalf("%s: %v", statement, err)
+			}
+		}
+		if err := transaction.Commit(t.Context(), idempotency.Answer{Status: 422}, time.Hour); err != nil {
+			t.Errorf("Commit: %v", err)
+		}
+		got, err := s.Claim(t.Context(), newClaim("a"))
+		if err != nil || got.Verdict != idempotency.ClaimReplay || got.Answer.Status != 422 {
+			t.Errorf("Claim afterwards: %+v, %v, want the refusal replayed", got, err)
+		}
+		if n := count(t, db); n != 0 {
+			t.Errorf("%d charges, want none", n)
+		}
+	})
+}
+
 func TestATransactionEndsWithTheHandlersContext(t *testing.T) {
 	each(t, func(t *testing.T, s *sqlstore.Store, db *sql.DB) {
 		table(t, db)
