@@ -166,3 +166,23 @@ func TestTheClaimDoesNotEndWithTheRequest(t *testing.T) {
 		s.wantAnswer(s.post("k", "a"), 201, "did a", true)
 	})
 }
+
+func TestAKeyWithAnotherBodyIsRefusedWithTheStatusThatTheServiceWants(t *testing.T) {
+	bubble(t, idempotency.Middleware{MismatchStatus: 409}, created, func(s *service) {
+		s.post("k", "a")
+		a := s.post("k", "b")
+		s.wantProblem(a, 409, "key-reused")
+		if got := a.Header.Get("X-Should-Retry"); got != "false" {
+			t.Errorf("X-Should-Retry = %q, want false: it is no run that will end", got)
+		}
+		s.wantRuns(1)
+	})
+}
+
+func TestWhereKeysMustBeQuotedABareOneIsRefused(t *testing.T) {
+	bubble(t, idempotency.Middleware{QuotedOnly: true}, created, func(s *service) {
+		s.wantProblem(s.post("k", "a"), 400, "key-invalid")
+		s.wantAnswer(s.post(`"k"`, "a"), 201, "did a", false)
+		s.wantRuns(1)
+	})
+}

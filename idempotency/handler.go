@@ -87,6 +87,7 @@ func (h *handler) check() {
 		{h.Wait < 0, fmt.Sprintf("Wait is %v", h.Wait)},
 		{h.MaxWaiting < 0, fmt.Sprintf("MaxWaiting is %d", h.MaxWaiting)},
 		{h.MaxBody < 0, fmt.Sprintf("MaxBody is %d", h.MaxBody)},
+		{h.MismatchStatus != 0 && (h.MismatchStatus < 400 || h.MismatchStatus > 499), fmt.Sprintf("MismatchStatus is %d, it must be one of 400 to 499", h.MismatchStatus)},
 		{h.MaxAnswer < 0, fmt.Sprintf("MaxAnswer is %d", h.MaxAnswer)},
 	} {
 		if fault.found {
@@ -94,7 +95,7 @@ func (h *handler) check() {
 		}
 	}
 	for _, name := range h.Headers {
-		if slices.Contains(neverKept, textproto.CanonicalMIMEHeaderKey(name)) {
+		if ofOneAnswer(name) {
 			panic("idempotency: the field " + name + " is of one answer only, it cannot be kept")
 		}
 	}
@@ -137,6 +138,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	key, err := parseKey(keys)
+	if err == nil && h.QuotedOnly && !strings.HasPrefix(strings.Trim(keys[0], " "), `"`) {
+		err = errKeyBare
+	}
 	if err == nil && h.ValidKey != nil {
 		err = h.ValidKey(key)
 	}
@@ -219,7 +223,10 @@ func (q *request) serve(body []byte) {
 		p.retryAfter = comeBack(claimed)
 		q.refuse(p, "The first request with this key is still running.", nil)
 	case ClaimMismatch:
-		q.refuse(keyReused, "This key came with another request before. What that one asked for may have been done.", nil)
+		p := keyReused
+		p.Status = cmp.Or(q.MismatchStatus, p.Status)
+		p.final = true // a 409 would look like a run that is still going on
+		q.refuse(p, "This key came with another request before. What that one asked for may have been done.", nil)
 	case ClaimUnknown:
 		q.refuse(outcomeUnknown, "A request with this key was begun, and nobody knows how far it came. Somebody has to find out.", nil)
 	}

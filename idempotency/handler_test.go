@@ -373,6 +373,10 @@ func TestAMiddlewareThatCannotWorkPanicsAtOnce(t *testing.T) {
 		{idempotency.Middleware{Store: store, Scope: idempotency.SingleTenant, MaxBody: -1}, "MaxBody"},
 		{idempotency.Middleware{Store: store, Scope: idempotency.SingleTenant, MaxAnswer: -1}, "MaxAnswer"},
 		{idempotency.Middleware{Store: store, Scope: idempotency.SingleTenant, Headers: []string{"set-cookie"}}, "set-cookie"},
+		{idempotency.Middleware{Store: store, Scope: idempotency.SingleTenant, Headers: []string{"X-Request-ID"}}, "X-Request-ID"},
+		{idempotency.Middleware{Store: store, Scope: idempotency.SingleTenant, Headers: []string{"RateLimit-Policy"}}, "RateLimit-Policy"},
+		{idempotency.Middleware{Store: store, Scope: idempotency.SingleTenant, Headers: []string{"x-ratelimit-remaining"}}, "x-ratelimit-remaining"},
+		{idempotency.Middleware{Store: store, Scope: idempotency.SingleTenant, MismatchStatus: 200}, "MismatchStatus is 200"},
 		{idempotency.Middleware{Store: store, Scope: idempotency.SingleTenant, Headers: []string{"Connection"}}, "Connection"},
 	} {
 		t.Run(test.want, func(t *testing.T) {

@@ -88,6 +88,14 @@ type Middleware struct {
 	// body. One of your own may leave out what differs between sends; its result is hashed.
 	Fingerprint func(r *http.Request, body []byte) []byte
 
+	// MismatchStatus is the status of the refusal of a key that came before with another request. Zero means 422 (Unprocessable
+	// Content), as the draft has it; some services say 400 or 409. Its problem type is the same with each.
+	MismatchStatus int
+
+	// QuotedOnly refuses keys that are not written as the draft has it, as a quoted string ("abc" with its quotes). Otherwise the
+	// bare form (abc), which most clients send, names the same key.
+	QuotedOnly bool
+
 	// ValidKey, if set, looks at each key further: its length or form. Its error is part of the answer (400).
 	ValidKey func(key string) error
 

@@ -17,6 +17,7 @@ var (
 	errKeyByte    = errors.New("the key has a byte that is not printable ASCII")
 	errKeyQuote   = errors.New("the key has a quote in it and does not begin with one")
 	errKeyOpen    = errors.New("the key begins with a quote and has no closing one")
+	errKeyBare    = errors.New("the key is not quoted")
 	errKeyEscape  = errors.New(`in a quoted key a backslash stands before a quote or a backslash only`)
 	errKeyTrailer = errors.New("there is something after the key that is no parameter of a structured field")
 )

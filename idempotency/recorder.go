@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/textproto"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,7 +24,14 @@ var describing = []string{
 var neverKept = []string{
 	"Authentication-Info", "Authorization", "Connection", "Content-Length", "Date", "Keep-Alive", "Proxy-Authenticate",
 	"Proxy-Authentication-Info", "Proxy-Authorization", "Proxy-Connection", "Set-Cookie", "Set-Cookie2", "Te", "Trailer", "Transfer-Encoding",
-	"Upgrade", "Www-Authenticate", retentionField, replayedField,
+	"Upgrade", "Www-Authenticate", "Retry-After", "Request-Id", "X-Request-Id", "X-Correlation-Id", "Traceparent", "Tracestate",
+	retentionField, replayedField,
+}
+
+// ofOneAnswer reports whether a field is never kept, by its name in any case. What is left of a rate is of the moment too.
+func ofOneAnswer(name string) bool {
+	name = textproto.CanonicalMIMEHeaderKey(name)
+	return slices.Contains(neverKept, name) || strings.HasPrefix(name, "Ratelimit") || strings.HasPrefix(name, "X-Ratelimit-")
 }
 
 // A recorder is the ResponseWriter that a handler gets. It holds the answer back until the record of it is safe. An answer that
