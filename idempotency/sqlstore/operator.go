@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
@@ -62,7 +61,6 @@ func (s *Store) Resolve(ctx context.Context, id idempotency.ID, a *idempotency.A
 	query, args := s.free, []any{id[:]}
 	if a != nil {
 		var owner idempotency.Owner // nobody's, so that the run has lost the key
-		rand.Read(owner[:])
 		query, args = s.settle, append([]any{id[:], owner[:]}, answerArgs(*a, retention)...)
 	}
 	var n int64

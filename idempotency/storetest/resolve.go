@@ -21,8 +21,8 @@ var resolveChecks = []check{
 			s.expect(another(c), idempotency.ClaimMismatch, "of another request after Resolve")
 			s.fenced(c.Ticket(r.Generation), "after Resolve with an answer")
 			s.replays(c, a, "after the run came late")
-			if r, err := o.Show(s.Context(), c.ID); err != nil || r.State != idempotency.StateCompleted || r.Answer == nil {
-				s.Errorf("Show after Resolve = %+v, %v, want a completed record", r, err)
+			if r, err := o.Show(s.Context(), c.ID); err != nil || r.State != idempotency.StateCompleted || r.Answer == nil || r.Owner != (idempotency.Owner{}) {
+				s.Errorf("Show after Resolve = %+v, %v, want a completed record of no owner", r, err)
 			}
 		}
 	}},
