@@ -125,7 +125,7 @@ func (t *table) key(r *idempotency.Record) error {
 	if r.State == idempotency.StateInProgress {
 		lease = left(r.Lease)
 	}
-	line := row(r.ID.String()[:shown], state(r), span(age(r)), lease, left(r.Retention), printable(r.Operation))
+	line := row(r.ID.String()[:shown], state(r), span(age(r)), lease, kept(r), printable(r.Operation))
 	if stuck(r) {
 		line = t.on.Palette.Bad(line)
 	}

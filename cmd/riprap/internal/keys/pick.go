@@ -59,6 +59,8 @@ func (p *pick) find(ctx context.Context, s *store, stdin io.Reader) (idempotency
 	}
 	r, err := s.Show(ctx, id)
 	switch {
+	case errors.Is(err, idempotency.ErrNotFound) && strings.ContainsAny(p.operation, "{}"):
+		return r, fmt.Errorf("no such key in %s: --operation %q is a pattern, as the list shows it: want the path of the request, such as /customers/7, unless the service's operations are patterns (ID %s)", s.name, p.operation, id)
 	case errors.Is(err, idempotency.ErrNotFound) && p.digits == "":
 		return r, fmt.Errorf("no such key in %s: it was never used with this scope and operation, it was freed, or its time is over (ID %s)", s.name, id)
 	case errors.Is(err, idempotency.ErrNotFound):

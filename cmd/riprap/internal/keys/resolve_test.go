@@ -53,6 +53,9 @@ func TestAnswerOfTheOperatorIsReplayed(t *testing.T) {
 		if err != nil || !strings.Contains(out, "kept for   23 h") {
 			t.Errorf("got %q, %v, want that the answer is kept for a day", out, err)
 		}
+		if !strings.Contains(out, "resolved   by an operator") || strings.Contains(out, "owner") {
+			t.Errorf("got %q, want that an operator resolved it, and no run", out)
+		}
 	})
 }
 

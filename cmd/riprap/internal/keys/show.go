@@ -79,7 +79,7 @@ func show(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer)
 func showBody(r *idempotency.Record, stdout io.Writer) error {
 	switch {
 	case r.Answer == nil:
-		return errors.New("there is no answer: the key is " + state(r))
+		return fmt.Errorf("there is no answer (%s): %s", state(r), meaning(r))
 	case r.Answer.Tombstone:
 		return errors.New("the answer was not kept: it was streamed, too large or secret")
 	}
@@ -108,8 +108,16 @@ func described(r *idempotency.Record, on terminal.Screen) string {
 		line("lease", left(r.Lease))
 		line("if lost", map[bool]string{true: "the next request with the key runs", false: "it is held until it is resolved"}[r.Reexecute])
 	}
-	line("kept for", left(r.Retention))
-	line("run", fmt.Sprintf("generation %d, owner %s", r.Generation, owner(r)))
+	if stuck(r) {
+		line("kept", "until it is resolved")
+	} else {
+		line("kept for", left(r.Retention))
+	}
+	if r.Owner == (idempotency.Owner{}) {
+		line("resolved", "by an operator")
+	} else {
+		line("run", fmt.Sprintf("generation %d, owner %s", r.Generation, owner(r)))
+	}
 	switch a := r.Answer; {
 	case a == nil:
 	case a.Tombstone:

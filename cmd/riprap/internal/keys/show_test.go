@@ -44,7 +44,7 @@ func TestBodyIsPrintedAsItIs(t *testing.T) {
 		if out, err := typed(t, "", "show", "--body", "--store", b.dsn, id("answered").String()); out != string(paid.Body) || err != nil {
 			t.Errorf("show --body: got %q, %v, want %q", out, err, paid.Body)
 		}
-		for name, want := range map[string]string{"streamed": "not kept", "unknown": "no answer: the key is unknown"} {
+		for name, want := range map[string]string{"streamed": "not kept", "unknown": "no answer (unknown): it was run", "dead": "no answer (lease over): its run was lost"} {
 			out, err := typed(t, "", "show", "--body", "--store", b.dsn, id(name).String())
 			if exit.Code(err) != exit.NotFine || !strings.Contains(err.Error(), want) || out != "" {
 				t.Errorf("show --body of %s: got %q, %v, want exit code %d and %q", name, out, err, exit.NotFine, want)
@@ -105,6 +105,10 @@ func TestKeyIsFoundByWhatItsIDIsMadeOf(t *testing.T) {
 	_, err := typed(t, "s3cret", "show", "--store", b.dsn, "--scope", "customer 7", "--operation", "POST /charges", "--key-file", "-")
 	if exit.Code(err) != exit.NotFine || !strings.Contains(err.Error(), "never used with this scope and operation") || strings.Contains(err.Error(), "s3cret") {
 		t.Errorf("a key that is not there: got %v, want exit code %d, the reason, and nothing of the key", err, exit.NotFine)
+	}
+	_, err = typed(t, "key-1", "show", "--store", b.dsn, "--scope", "customer 7", "--operation", "POST /customers/{id}/charges", "--key-file", "-")
+	if exit.Code(err) != exit.NotFine || !strings.Contains(err.Error(), "is a pattern") {
+		t.Errorf("a pattern for an operation: got %v, want exit code %d and that it is one", err, exit.NotFine)
 	}
 }
 

@@ -69,6 +69,14 @@ func left(d time.Duration) string {
 	return span(d)
 }
 
+// kept is how long a key is kept, nothing for one that stays until it is resolved.
+func kept(r *idempotency.Record) string {
+	if stuck(r) {
+		return ""
+	}
+	return left(r.Retention)
+}
+
 // span is a duration in its largest unit, of which there are at least two.
 func span(d time.Duration) string {
 	switch {
