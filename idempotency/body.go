@@ -40,6 +40,13 @@ func (q *request) tooLarge() {
 	q.refuse(bodyTooLarge, fmt.Sprintf("A request with a key may have a body of at most %d bytes.", q.MaxBody), nil)
 }
 
+// look returns the request for a function of the user's to look at: one that reads the body, or parses it as a form, takes nothing away from
+// anybody else.
+func (q *request) look(body []byte) *http.Request {
+	r := *q.r
+	return withBody(&r, body)
+}
+
 // withBody gives a request, which is the caller's own, a body that was read before.
 func withBody(r *http.Request, body []byte) *http.Request {
 	r.Body = http.NoBody

@@ -21,13 +21,15 @@ func fingerprint(m *Middleware, r *http.Request, body []byte) []byte {
 	h := sha256.New()
 	if m.Fingerprint != nil {
 		writePart(h, []byte{fingerprintOwn})
+		writePart(h, r.Method)
+		writePart(h, asked(r).EscapedPath())
 		writePart(h, m.Fingerprint(r, body))
 		return h.Sum([]byte{fingerprintOwn})
 	}
 	contentType, boundary := mediaType(r.Header.Get("Content-Type"))
 	writePart(h, []byte{fingerprintStandard})
 	writePart(h, r.Method)
-	writePart(h, r.URL.RequestURI())
+	writePart(h, asked(r).RequestURI())
 	writePart(h, contentType)
 	writeMultipart(h, body, boundary)
 	return h.Sum([]byte{fingerprintStandard})

@@ -128,8 +128,13 @@ func TestAFingerprintOfOnesOwnIsHashed(t *testing.T) {
 	if bytes.Equal(a, b) {
 		t.Errorf("results a and b both give %x", a)
 	}
-	if again := fingerprint(own([]byte("a")), requestTo("PATCH", "/other", ""), []byte("body")); !bytes.Equal(a, again) {
-		t.Errorf("result a gives %x and for another request %x", a, again)
+	if again := fingerprint(own([]byte("a")), requestTo("POST", "/charges?at=2", ""), []byte("body")); !bytes.Equal(a, again) {
+		t.Errorf("result a gives %x and with another query, type and body %x", a, again)
+	}
+	for _, other := range []*http.Request{requestTo("PATCH", "/charges", ""), requestTo("POST", "/other", "")} {
+		if sum := fingerprint(own([]byte("a")), other, nil); bytes.Equal(a, sum) {
+			t.Errorf("result a gives %x for POST /charges and for %s %s", a, other.Method, other.URL)
+		}
 	}
 	for _, sum := range [][]byte{a, fingerprint(own(nil), r, nil), fingerprint(own(make([]byte, 1<<20)), r, nil)} {
 		if len(sum) != 33 || sum[0] != 0x81 {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/textproto"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -102,14 +103,23 @@ func (h *handler) check() {
 }
 
 // operation names what a request asks for. The path says it all, but for the host that a pattern may have; the pattern itself is
-// left out, since a deploy that renames a wildcard must not make every key new.
+// left out, since a deploy that renames a wildcard must not make every key new. The path is that which the client asked for:
+// behind two http.StripPrefix the rest of it may be the same.
 func operation(r *http.Request) string {
 	_, pattern, found := strings.Cut(r.Pattern, " ")
 	if !found {
 		pattern = r.Pattern
 	}
 	host, _, _ := strings.Cut(pattern, "/")
-	return r.Method + " " + host + r.URL.EscapedPath()
+	return r.Method + " " + host + asked(r).EscapedPath()
+}
+
+// asked returns the URL as the client sent it, whatever outer handlers have made of it since.
+func asked(r *http.Request) *url.URL {
+	if u, err := url.ParseRequestURI(r.RequestURI); err == nil {
+		return u
+	}
+	return r.URL // of a request that no server has read
 }
 
 // label is what operators see of a request: no path, since that may name a customer.
@@ -149,16 +159,16 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set(retentionField, h.published)
-	scope := h.Scope(r)
-	if scope == "" {
-		q.refuse(scopeMissing, "A key belongs to whoever is asking, and this request does not say who that is.", nil)
-		return
-	}
 	body, ok := q.read()
 	if !ok {
 		return
 	}
-	q.id = NewID(scope, h.Operation(r), key)
+	scope := h.Scope(q.look(body))
+	if scope == "" {
+		q.refuse(scopeMissing, "A key belongs to whoever is asking, and this request does not say who that is.", nil)
+		return
+	}
+	q.id = NewID(scope, h.Operation(q.look(body)), key)
 	q.serve(body)
 }
 
@@ -187,7 +197,7 @@ func (q *request) refuse(p problem, detail string, err error) {
 func (q *request) serve(body []byte) {
 	c := Claim{
 		ID:          q.id,
-		Fingerprint: fingerprint(&q.Middleware, q.r, body),
+		Fingerprint: fingerprint(&q.Middleware, q.look(body), body),
 		Operation:   q.label,
 		Lease:       q.Lease,
 		Retention:   q.Retention,
@@ -309,11 +319,14 @@ func (q *request) replay(a Answer) {
 	}
 	q.observe(Replayed, a.Status, nil)
 	h := q.w.Header()
-	h["Content-Type"] = nil // no guess, if the answer had none
+	if h["Content-Type"] == nil {
+		h["Content-Type"] = nil // no guess, if the answer had none
+	}
+	encoded := h["Content-Encoding"] != nil // by an outer handler: what goes out has another length
 	for name, values := range a.Header {
 		h[name] = values
 	}
-	if bodyAllowed(a.Status) {
+	if bodyAllowed(a.Status) && !encoded {
 		h.Set("Content-Length", strconv.Itoa(len(a.Body)))
 	}
 	q.w.WriteHeader(a.Status)

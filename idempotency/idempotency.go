@@ -85,7 +85,7 @@ type Middleware struct {
 	Operation func(*http.Request) string
 
 	// Fingerprint tells whether two requests are the same. Nil means the SHA-256 of method, path, query, Content-Type and
-	// body. One of your own may leave out what differs between sends; its result is hashed.
+	// body. One of your own may leave out what differs between sends, in the query too; its result is hashed together with method and path.
 	Fingerprint func(r *http.Request, body []byte) []byte
 
 	// MismatchStatus is the status of the refusal of a key that came before with another request. Zero means 422 (Unprocessable

@@ -18,6 +18,7 @@ import (
 // describing are the response fields that are kept and replayed: they say what the body is, or where to look.
 var describing = []string{
 	"Content-Disposition", "Content-Encoding", "Content-Language", "Content-Location", "Content-Type", "Etag", "Last-Modified", "Link", "Location",
+	"X-Content-Type-Options",
 }
 
 // neverKept are those that belong to one answer, one connection or one caller.
@@ -46,6 +47,7 @@ type recorder struct {
 	head      bool   // the answer to a HEAD has a length and no body
 	lost      *atomic.Bool
 
+	outer     http.Header // what was set outside of us, for each answer anew
 	header    http.Header // the handler's
 	sent      http.Header // as it was when the status was written
 	status    int         // zero: no answer was begun
@@ -258,7 +260,7 @@ func (rec *recorder) sendWhole(proto int) bool {
 		return true
 	case rec.streaming || rec.hasTrailers():
 		return false
-	case bodyAllowed(rec.status) && !rec.head:
+	case bodyAllowed(rec.status) && !rec.head && rec.outer["Content-Encoding"] == nil: // else what goes out has another length
 		rec.sent.Set("Content-Length", strconv.Itoa(len(rec.body)))
 	}
 	if proto == 1 {
@@ -306,7 +308,7 @@ func (rec *recorder) answer(kept []string) Answer {
 	}
 	a := Answer{Status: rec.status, Header: make(http.Header), Body: rec.body}
 	for _, name := range kept {
-		if values := rec.sent[name]; len(values) > 0 {
+		if values := rec.sent[name]; len(values) > 0 && !slices.Equal(values, rec.outer[name]) {
 			a.Header[name] = slices.Clone(values)
 		}
 	}

@@ -50,7 +50,7 @@ func (q *request) run(ticket Ticket, body []byte) {
 	}
 	r.rec = &recorder{
 		w: q.w, published: q.published, limit: q.MaxAnswer, whole: r.tx != nil, head: q.r.Method == http.MethodHead,
-		lost: &r.lost, header: q.w.Header().Clone(),
+		lost: &r.lost, outer: q.w.Header().Clone(), header: q.w.Header().Clone(),
 	}
 	defer r.keepAlive(cancel)()
 
@@ -245,6 +245,10 @@ func (r *run) commit(a Answer) {
 		r.rec.send()
 	case errors.Is(err, ErrFenced):
 		r.discard(err)
+	case errors.Is(err, ErrSuspended):
+		p := outcomeUnknown
+		p.kind = Suspended
+		r.refuse(p, "The request was run, and what it wrote was not committed together with its answer. Somebody has to find out.", err)
 	case errors.Is(err, ErrNotCommitted):
 		r.insist(settleTime, r.release())
 		r.refuse(notCommitted, "The request was run, and what it wrote was not committed. It had no effect.", err)
@@ -259,7 +263,7 @@ func (r *run) insist(patience time.Duration, step func(context.Context) error) e
 	for pause := firstPause; ; pause = min(2*pause, patience/8, time.Second) {
 		left := time.Until(until)
 		err := r.take(step, min(left, stepTime))
-		if err == nil || errors.Is(err, ErrFenced) || errors.Is(err, ErrNotCommitted) {
+		if err == nil || errors.Is(err, ErrFenced) || errors.Is(err, ErrNotCommitted) || errors.Is(err, ErrSuspended) {
 			return err
 		}
 		wait := jittered(pause)

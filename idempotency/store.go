@@ -88,7 +88,7 @@ type Transaction interface {
 	// Commit keeps the answer and the handler's writes together, or neither. Without a transaction it is the Store's Complete.
 	//
 	// A nil error: both are durable. ErrFenced or ErrNotCommitted: surely neither is, and the key is held as before, or by
-	// another run. Any other error: it is not known. Commit has then asked the store again already, and the caller may call
+	// another run. ErrSuspended: the handler's writes may be durable without the answer, and the key is unknown. Any other error: it is not known. Commit has then asked the store again already, and the caller may call
 	// Commit again to ask once more.
 	Commit(ctx context.Context, a Answer, retention time.Duration) error
 
@@ -96,8 +96,14 @@ type Transaction interface {
 	Rollback() error
 }
 
-// ErrNotCommitted is returned by Commit if surely nothing was written.
-var ErrNotCommitted = errors.New("idempotency: the transaction was not committed")
+// What Commit returns besides ErrFenced if it is known what became of the transaction.
+var (
+	// ErrNotCommitted: surely nothing was written.
+	ErrNotCommitted = errors.New("idempotency: the transaction was not committed")
+
+	// ErrSuspended: the handler ended the transaction by itself, and the key is unknown.
+	ErrSuspended = errors.New("idempotency: the key is unknown")
+)
 
 // An Operator lists and resolves the records of a Store: what people do about keys that are stuck or of which nobody knows
 // what happened.

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/riprap-go/riprap/idempotency"
@@ -17,7 +18,7 @@ const askTime = 5 * time.Second
 var (
 	errNone  = errors.New("sqlstore: no transaction: the context is not that of a request in a transactional middleware")
 	errOver  = errors.New("sqlstore: no transaction any more: the request has been answered")
-	errEnded = errors.New("sqlstore: the handler committed the transaction by itself: its writes are kept without the answer, and the key is unknown")
+	errEnded = fmt.Errorf("sqlstore: the handler committed the transaction by itself, and its writes are kept without the answer: %w", idempotency.ErrSuspended)
 )
 
 type transactionKey struct{}
@@ -116,12 +117,17 @@ func (t *transaction) tryBegin() error {
 	}
 	// The transaction ends with the handler's context, up to the commit, and then with that of Commit.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.ctx))
-	t.detach = context.AfterFunc(t.ctx, cancel)
 	t.cancel = cancel
-	if t.leave, err = t.store.writers.enter(t.ctx); err != nil {
+	leave, err := t.store.writers.enter(t.ctx)
+	if err != nil {
 		cancel()
 		return err
 	}
+	t.leave = sync.OnceFunc(leave)
+	t.detach = context.AfterFunc(t.ctx, func() {
+		cancel()
+		t.leave() // a handler that does not end with its context must not keep the others waiting
+	})
 	tx, err := t.store.db.BeginTx(ctx, nil)
 	if err != nil {
 		t.finish()
