@@ -101,7 +101,7 @@ var (
 	// ErrNotCommitted: surely nothing was written.
 	ErrNotCommitted = errors.New("idempotency: the transaction was not committed")
 
-	// ErrSuspended: the handler ended the transaction by itself, and the key is unknown.
+	// ErrSuspended: the transaction ended before the handler did, by a statement of its own or of the database, and the key is unknown.
 	ErrSuspended = errors.New("idempotency: the key is unknown")
 )
 

@@ -22,7 +22,7 @@ type dialect struct {
 
 	renew, complete, release, suspend string // by ticket
 
-	fence, seal, doubt string // of a transaction, by ticket
+	fence, intact, seal, doubt string // of a transaction, by ticket
 
 	list, stuck, settle, free, reap string
 }
@@ -85,7 +85,8 @@ func newDialect(name string, r *strings.Replacer) *dialect {
 		suspend: `UPDATE riprap_keys SET state = 3` + by + ` AND state <> 2`,
 
 		// Should the handler commit on its own, the key is left as what it is then: unknown. Nobody else sees that state otherwise.
-		fence: `UPDATE riprap_keys SET state = 3` + held,
+		fence:  `UPDATE riprap_keys SET state = 3` + held,
+		intact: `SELECT 1 FROM riprap_keys` + by + ` AND state = 3`,
 		seal: `UPDATE riprap_keys SET state = 2, status = $4, tombstone = $5, header = $6, body = $7, expires_at = NOW + $8` +
 			by + ` AND state = 3`,
 		// It waits for the transaction in doubt, by its lock. It is a real write, so that in SQLite's log it takes the place of a commit that
@@ -107,7 +108,7 @@ func newDialect(name string, r *strings.Replacer) *dialect {
 			DELETE FROM riprap_keys WHERE id IN (SELECT id FROM dead)`,
 	}
 	for _, q := range []*string{&d.claim, &d.insert, &d.read, &d.take, &d.renew, &d.complete, &d.release, &d.suspend,
-		&d.fence, &d.seal, &d.doubt, &d.list, &d.stuck, &d.settle, &d.free, &d.reap} {
+		&d.fence, &d.intact, &d.seal, &d.doubt, &d.list, &d.stuck, &d.settle, &d.free, &d.reap} {
 		*q = r.Replace(*q)
 	}
 	return d

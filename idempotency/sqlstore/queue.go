@@ -10,7 +10,8 @@ import (
 // other processes know nothing of the queue, and who has stood in it for longer than patience goes on to wait as they do.
 type queue chan struct{}
 
-const patience = 5 * time.Second
+// patience is shorter than anybody waits for one step of a store: a handler that ended its transaction by itself still has the turn.
+const patience = time.Second
 
 // enter waits for the turn and returns how to give it away. A nil queue has no waiting.
 func (q queue) enter(ctx context.Context) (leave func(), err error) {

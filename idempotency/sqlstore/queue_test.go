@@ -62,7 +62,7 @@ func TestAWriterLeavesWithItsContext(t *testing.T) {
 		q := make(queue, 1)
 		leave, _ := q.enter(t.Context())
 		defer leave()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), patience/2)
 		defer cancel()
 		if _, err := q.enter(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("enter: %v, want the end of its context", err)

@@ -18,6 +18,7 @@ const askTime = 5 * time.Second
 var (
 	errNone  = errors.New("sqlstore: no transaction: the context is not that of a request in a transactional middleware")
 	errOver  = errors.New("sqlstore: no transaction any more: the request has been answered")
+	errGone  = fmt.Errorf("sqlstore: the transaction was rolled back while the handler went on, and what it wrote after that may be kept by itself: %w", idempotency.ErrSuspended)
 	errEnded = fmt.Errorf("sqlstore: the handler committed the transaction by itself, and its writes are kept without the answer: %w", idempotency.ErrSuspended)
 )
 
@@ -61,6 +62,7 @@ type transaction struct {
 	fenced bool
 	over   bool  // no transaction any more
 	kept   bool  // the answer is
+	gone   bool  // it was rolled back while the handler went on
 	doubt  error // why a commit failed: what became of it has to be asked
 }
 
@@ -109,8 +111,10 @@ func (t *transaction) begin(ctx context.Context) (*sql.Tx, error) {
 // and whatever its busy_timeout.
 func (t *transaction) tryBegin() error {
 	fence, err := t.store.stmt(t.ctx, t.store.fence)
-	if err == nil {
-		_, err = t.store.stmt(t.ctx, t.store.seal) // Commit has no connection to spare
+	for _, query := range []string{t.store.intact, t.store.seal} { // Commit has no connection to spare
+		if err == nil {
+			_, err = t.store.stmt(t.ctx, query)
+		}
 	}
 	if err != nil {
 		return err
@@ -189,6 +193,8 @@ func (t *transaction) Commit(ctx context.Context, a idempotency.Answer, retentio
 	switch {
 	case t.kept:
 		return nil
+	case t.gone:
+		return t.strand(ctx)
 	case t.doubt != nil:
 		return t.ask(ctx, t.doubt)
 	case t.tx == nil:
@@ -200,7 +206,10 @@ func (t *transaction) Commit(ctx context.Context, a idempotency.Answer, retentio
 		return fmt.Errorf("%w: it was rolled back", idempotency.ErrNotCommitted)
 	}
 	t.over = true
-	if err := t.sealAndCommit(ctx, a, retention); err != nil {
+	switch err := t.sealAndCommit(ctx, a, retention); {
+	case t.gone:
+		return t.strand(ctx)
+	case err != nil:
 		return t.ask(ctx, err)
 	}
 	t.kept = true
@@ -210,6 +219,10 @@ func (t *transaction) Commit(ctx context.Context, a idempotency.Answer, retentio
 func (t *transaction) sealAndCommit(ctx context.Context, a idempotency.Answer, retention time.Duration) error {
 	defer t.finish()
 	t.detach()
+	if t.look(); t.gone {
+		t.tx.Rollback()
+		return errGone
+	}
 	defer context.AfterFunc(ctx, t.cancel)()
 	seal, err := t.store.stmt(ctx, t.store.seal)
 	if err != nil {
@@ -219,13 +232,37 @@ func (t *transaction) sealAndCommit(ctx context.Context, a idempotency.Answer, r
 	args := append([]any{t.ticket.ID[:], t.ticket.Owner[:], t.ticket.Generation}, answerArgs(a, retention)...)
 	n, err := execTx(ctx, t.tx, seal, t.store.seal, args...)
 	if err == nil && n == 0 {
-		err = errors.New("the transaction does not hold the key any more")
+		t.gone, err = true, errGone
 	}
 	if err != nil {
 		t.tx.Rollback()
 		return err
 	}
 	return t.tx.Commit()
+}
+
+// look finds out whether the transaction is still the one that was begun. SQLite rolls all of it back when a statement is interrupted by
+// the end of its context, when the disk is full, or when a statement says so (OR ROLLBACK); what the handler writes after that is
+// committed statement by statement. PostgreSQL refuses whatever comes after an error.
+func (t *transaction) look() {
+	if t.store.dialect != sqlite {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), askTime)
+	defer cancel()
+	st, err := t.store.stmt(ctx, t.store.intact)
+	if err == nil {
+		err = t.tx.StmtContext(ctx, st).QueryRowContext(ctx, t.ticket.ID[:], t.ticket.Owner[:], t.ticket.Generation).Scan(new(int))
+	}
+	t.gone = errors.Is(err, sql.ErrNoRows)
+}
+
+// strand marks the key as unknown: the transaction is gone, and nobody knows what the handler wrote after it.
+func (t *transaction) strand(ctx context.Context) error {
+	if err := t.store.Suspend(ctx, t.ticket); err != nil {
+		return err
+	}
+	return errGone
 }
 
 // ask finds out what became of the transaction, which failed for a reason. It has no connection any more, and gets another one; it
@@ -266,9 +303,13 @@ func (t *transaction) Rollback() error {
 	t.over = true
 	t.detach()
 	late := time.AfterFunc(askTime, t.cancel)
+	t.look()
 	err := t.tx.Rollback()
 	late.Stop()
 	t.finish()
+	if t.gone {
+		return errGone
+	}
 	if !errors.Is(err, sql.ErrTxDone) {
 		return nil // without a COMMIT there is none, whatever became of the connection
 	}
