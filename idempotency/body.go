@@ -26,7 +26,7 @@ func (q *request) read() (body []byte, ok bool) {
 		q.tooLarge()
 		return nil, false
 	}
-	if err == nil && q.r.ContentLength >= 0 && int64(buf.Len()) != q.r.ContentLength {
+	if err == nil && (q.r.ContentLength >= 0 && int64(buf.Len()) != q.r.ContentLength || buf.Len() == 0 && hasForm(q.r)) {
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
@@ -34,6 +34,12 @@ func (q *request) read() (body []byte, ok bool) {
 		return nil, false
 	}
 	return buf.Bytes(), true
+}
+
+// hasForm reports whether an outer handler has read a form from the body. If it has not put the body back, nothing is left by which to tell
+// this request from another one.
+func hasForm(r *http.Request) bool {
+	return len(r.PostForm) > 0 || r.MultipartForm != nil && len(r.MultipartForm.File) > 0
 }
 
 func (q *request) tooLarge() {

@@ -6,6 +6,7 @@ import (
 	"hash"
 	"mime"
 	"net/http"
+	"net/url"
 	"strings"
 )
 
@@ -22,14 +23,14 @@ func fingerprint(m *Middleware, r *http.Request, body []byte) []byte {
 	if m.Fingerprint != nil {
 		writePart(h, []byte{fingerprintOwn})
 		writePart(h, r.Method)
-		writePart(h, asked(r).EscapedPath())
+		writePart(h, asked(r, (*url.URL).EscapedPath))
 		writePart(h, m.Fingerprint(r, body))
 		return h.Sum([]byte{fingerprintOwn})
 	}
 	contentType, boundary := mediaType(r.Header.Get("Content-Type"))
 	writePart(h, []byte{fingerprintStandard})
 	writePart(h, r.Method)
-	writePart(h, asked(r).RequestURI())
+	writePart(h, asked(r, (*url.URL).RequestURI))
 	writePart(h, contentType)
 	writeMultipart(h, body, boundary)
 	return h.Sum([]byte{fingerprintStandard})

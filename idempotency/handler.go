@@ -103,23 +103,28 @@ func (h *handler) check() {
 }
 
 // operation names what a request asks for. The path says it all, but for the host that a pattern may have; the pattern itself is
-// left out, since a deploy that renames a wildcard must not make every key new. The path is that which the client asked for:
-// behind two http.StripPrefix the rest of it may be the same.
+// left out, since a deploy that renames a wildcard must not make every key new.
 func operation(r *http.Request) string {
 	_, pattern, found := strings.Cut(r.Pattern, " ")
 	if !found {
 		pattern = r.Pattern
 	}
 	host, _, _ := strings.Cut(pattern, "/")
-	return r.Method + " " + host + asked(r).EscapedPath()
+	return r.Method + " " + host + asked(r, (*url.URL).EscapedPath)
 }
 
-// asked returns the URL as the client sent it, whatever outer handlers have made of it since.
-func asked(r *http.Request) *url.URL {
-	if u, err := url.ParseRequestURI(r.RequestURI); err == nil {
-		return u
+// asked returns a part of the URL as the client sent it, and as outer handlers have left it if they changed it. Neither tells
+// all: behind two http.StripPrefix the rest of the path may be the same, and a gateway may make many paths of one.
+func asked(r *http.Request, part func(*url.URL) string) string {
+	left := part(r.URL)
+	u, err := url.ParseRequestURI(r.RequestURI)
+	if err != nil { // of a request that no server has read
+		return left
 	}
-	return r.URL // of a request that no server has read
+	if sent := part(u); sent != left {
+		return sent + " " + left // no space is in either
+	}
+	return left
 }
 
 // label is what operators see of a request: no path, since that may name a customer.

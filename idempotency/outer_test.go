@@ -39,6 +39,45 @@ func TestAKeyBelongsToThePathThatTheClientAskedFor(t *testing.T) {
 	}
 }
 
+// A gateway that routes by a field of the header.
+func TestAKeyBelongsToThePathThatAnOuterHandlerMade(t *testing.T) {
+	once := idempotency.Middleware{Store: new(idempotency.Memory), Scope: idempotency.SingleTenant}
+	mux := http.NewServeMux()
+	mux.Handle("POST /orders", once.Handler(says("order")))
+	mux.Handle("POST /refunds", once.Handler(says("refund")))
+	gateway := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.URL.Path = r.Header.Get("Service")
+		mux.ServeHTTP(w, r)
+	})
+	to := func(path string) func(*http.Request) { return func(r *http.Request) { r.Header.Set("Service", path) } }
+	request(gateway, "/", "{}", to("/orders"))
+	if got := request(gateway, "/", "{}", to("/refunds")).Body.String(); got != "refund" {
+		t.Errorf("/refunds with the key of /orders: %q, want its own answer", got)
+	}
+}
+
+// Two requests of which nothing is left look the same.
+func TestABodyThatAnOuterHandlerHasReadAsAFormIsMissed(t *testing.T) {
+	for contentType, body := range map[string]string{
+		"application/x-www-form-urlencoded": "cents=1",
+		"multipart/form-data; boundary=b":   "--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"f\"\r\n\r\n1\r\n--b--\r\n",
+	} {
+		once := idempotency.Middleware{Store: new(idempotency.Memory), Scope: idempotency.SingleTenant}
+		h := once.Handler(says("done"))
+		outer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			r.ParseMultipartForm(1 << 10)
+			h.ServeHTTP(w, r)
+		})
+		got := request(outer, "/x", body, func(r *http.Request) {
+			r.Header.Set("Content-Type", contentType)
+			r.ContentLength = -1
+		})
+		if got.Code != http.StatusBadRequest {
+			t.Errorf("%s: %d %s, want 400", contentType, got.Code, got.Body)
+		}
+	}
+}
+
 func TestAFingerprintOfOnesOwnStillTellsPathsApart(t *testing.T) {
 	once := idempotency.Middleware{
 		Store: new(idempotency.Memory), Scope: idempotency.SingleTenant,
