@@ -186,3 +186,13 @@ func TestWhereKeysMustBeQuotedABareOneIsRefused(t *testing.T) {
 		s.wantRuns(1)
 	})
 }
+
+func TestVerdictsHaveNames(t *testing.T) {
+	for verdict, want := range map[idempotency.Verdict]string{
+		idempotency.ClaimWon: "ClaimWon", idempotency.ClaimUnknown: "ClaimUnknown", 0: "verdict(0)", 7: "verdict(7)",
+	} {
+		if got := verdict.String(); got != want {
+			t.Errorf("String of verdict %d = %q, want %q", int(verdict), got, want)
+		}
+	}
+}

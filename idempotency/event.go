@@ -25,7 +25,7 @@ const (
 	Suspended                    // the handler ran, and what became of it is unknown: an operator has to resolve the key
 	Replayed                     // an answer was replayed
 	InFlight                     // an earlier request with the key is still running
-	Held                         // the key is unknown
+	Unresolved                   // the key is unknown
 	Mismatched                   // the key came with another request
 	Refused                      // key, scope or body were not as they must be, or MayReplay said no
 	Fenced                       // the run lost its key to another one, and its answer was thrown away
@@ -35,7 +35,7 @@ const (
 )
 
 var kindNames = [...]string{
-	Ran: "ran", Released: "released", Suspended: "suspended", Replayed: "replayed", InFlight: "in flight", Held: "held",
+	Ran: "ran", Released: "released", Suspended: "suspended", Replayed: "replayed", InFlight: "in flight", Unresolved: "unresolved",
 	Mismatched: "mismatched", Refused: "refused", Fenced: "fenced", Unavailable: "unavailable", Unrecorded: "unrecorded",
 	NotCommitted: "not committed",
 }
@@ -53,7 +53,7 @@ func (k Kind) String() string {
 func Log(l *slog.Logger) func(context.Context, Event) {
 	return func(ctx context.Context, e Event) {
 		switch e.Kind {
-		case Suspended, Held, Fenced, Unavailable, Unrecorded, NotCommitted:
+		case Suspended, Unresolved, Fenced, Unavailable, Unrecorded, NotCommitted:
 		default:
 			return
 		}

@@ -13,7 +13,7 @@ import (
 
 func TestTheLogWarnsOfTroubleOnly(t *testing.T) {
 	trouble := map[idempotency.Kind]bool{
-		idempotency.Suspended: true, idempotency.Held: true, idempotency.Fenced: true, idempotency.Unavailable: true,
+		idempotency.Suspended: true, idempotency.Unresolved: true, idempotency.Fenced: true, idempotency.Unavailable: true,
 		idempotency.Unrecorded: true, idempotency.NotCommitted: true,
 	}
 	for kind := idempotency.Ran; kind <= idempotency.NotCommitted; kind++ {
@@ -38,7 +38,7 @@ func TestTheDefaultLogIsTheOneOfTheMoment(t *testing.T) {
 	log := idempotency.Log(nil)
 	var out bytes.Buffer
 	slog.SetDefault(slog.New(slog.NewTextHandler(&out, nil)))
-	log(t.Context(), idempotency.Event{Kind: idempotency.Held})
+	log(t.Context(), idempotency.Event{Kind: idempotency.Unresolved})
 	if out.Len() == 0 {
 		t.Errorf("nothing was logged to the default that was set afterwards")
 	}
@@ -60,7 +60,7 @@ func TestNeitherLogNorAnswerNorStoreHoldsTheKey(t *testing.T) {
 			}
 		}
 		for _, e := range s.events {
-			e.Kind = idempotency.Held // so that it is logged
+			e.Kind = idempotency.Unresolved // so that it is logged
 			log(s.t.Context(), e)
 		}
 	})

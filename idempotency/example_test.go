@@ -111,3 +111,13 @@ func ExampleLog() {
 	// level=WARN msg="idempotency key needs attention" kind=suspended operation=POST status=504
 	// 504
 }
+
+func ExampleReplayable() {
+	for _, field := range []string{"ETag", "set-cookie", "X-RateLimit-Remaining"} {
+		fmt.Println(field, idempotency.Replayable(field))
+	}
+	// Output:
+	// ETag true
+	// set-cookie false
+	// X-RateLimit-Remaining false
+}

@@ -64,7 +64,7 @@ func (m Middleware) Handler(next http.Handler) http.Handler {
 		h.Observe = Log(nil)
 	}
 	h.published = strconv.FormatInt(int64(h.Retention/time.Second), 10)
-	h.kept = slices.Concat(describing, m.Headers)
+	h.kept = slices.Concat(describing, m.KeepHeaders)
 	for i, name := range h.kept {
 		h.kept[i] = textproto.CanonicalMIMEHeaderKey(name)
 	}
@@ -95,8 +95,8 @@ func (h *handler) check() {
 			panic("idempotency: " + fault.text)
 		}
 	}
-	for _, name := range h.Headers {
-		if ofOneAnswer(name) {
+	for _, name := range h.KeepHeaders {
+		if !Replayable(name) {
 			panic("idempotency: the field " + name + " is of one answer only, it cannot be kept")
 		}
 	}
@@ -156,8 +156,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err == nil && h.QuotedOnly && !strings.HasPrefix(strings.Trim(keys[0], " "), `"`) {
 		err = errKeyBare
 	}
-	if err == nil && h.ValidKey != nil {
-		err = h.ValidKey(key)
+	if err == nil && h.CheckKey != nil {
+		err = h.CheckKey(key)
 	}
 	if err != nil {
 		q.refuse(keyInvalid, err.Error(), nil)
@@ -174,6 +174,11 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	q.id = NewID(scope, h.Operation(q.look(body)), key)
+	if outer, ok := r.Context().Value(runKey{}).(*run); ok && outer.id == q.id {
+		// A Middleware within another one: the run is protected, and would wait for itself.
+		h.next.ServeHTTP(w, q.look(body))
+		return
+	}
 	q.serve(body)
 }
 
@@ -296,7 +301,7 @@ func (q *request) claimOnce(c *Claim) (Claimed, error) {
 	defer cancel()
 	claimed, err := q.Store.Claim(ctx, *c)
 	if err == nil && (claimed.Verdict < ClaimWon || claimed.Verdict > ClaimUnknown) {
-		err = fmt.Errorf("idempotency: the store answered a claim with verdict %d", claimed.Verdict)
+		err = fmt.Errorf("idempotency: the store answered a claim with %v", claimed.Verdict)
 	}
 	return claimed, err
 }

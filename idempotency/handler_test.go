@@ -67,10 +67,10 @@ func TestAnInvalidKeyIsRefused(t *testing.T) {
 		{"empty", []string{""}, false},
 		{"256 bytes", []string{strings.Repeat("k", 256)}, false},
 		{"255 bytes", []string{strings.Repeat("k", 255)}, true},
-		{"refused by ValidKey", []string{"short"}, false},
+		{"refused by CheckKey", []string{"short"}, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			bubble(t, idempotency.Middleware{ValidKey: onlyLong, Optional: true}, created, func(s *service) {
+			bubble(t, idempotency.Middleware{CheckKey: onlyLong, Optional: true}, created, func(s *service) {
 				r := s.request("POST", "/", "", "a")
 				r.Header["Idempotency-Key"] = test.keys
 				got := s.send(r)
@@ -372,12 +372,12 @@ func TestAMiddlewareThatCannotWorkPanicsAtOnce(t *testing.T) {
 		{idempotency.Middleware{Store: store, Scope: idempotency.SingleTenant, MaxWaiting: -1}, "MaxWaiting"},
 		{idempotency.Middleware{Store: store, Scope: idempotency.SingleTenant, MaxBody: -1}, "MaxBody"},
 		{idempotency.Middleware{Store: store, Scope: idempotency.SingleTenant, MaxAnswer: -1}, "MaxAnswer"},
-		{idempotency.Middleware{Store: store, Scope: idempotency.SingleTenant, Headers: []string{"set-cookie"}}, "set-cookie"},
-		{idempotency.Middleware{Store: store, Scope: idempotency.SingleTenant, Headers: []string{"X-Request-ID"}}, "X-Request-ID"},
-		{idempotency.Middleware{Store: store, Scope: idempotency.SingleTenant, Headers: []string{"RateLimit-Policy"}}, "RateLimit-Policy"},
-		{idempotency.Middleware{Store: store, Scope: idempotency.SingleTenant, Headers: []string{"x-ratelimit-remaining"}}, "x-ratelimit-remaining"},
+		{idempotency.Middleware{Store: store, Scope: idempotency.SingleTenant, KeepHeaders: []string{"set-cookie"}}, "set-cookie"},
+		{idempotency.Middleware{Store: store, Scope: idempotency.SingleTenant, KeepHeaders: []string{"X-Request-ID"}}, "X-Request-ID"},
+		{idempotency.Middleware{Store: store, Scope: idempotency.SingleTenant, KeepHeaders: []string{"RateLimit-Policy"}}, "RateLimit-Policy"},
+		{idempotency.Middleware{Store: store, Scope: idempotency.SingleTenant, KeepHeaders: []string{"x-ratelimit-remaining"}}, "x-ratelimit-remaining"},
 		{idempotency.Middleware{Store: store, Scope: idempotency.SingleTenant, MismatchStatus: 200}, "MismatchStatus is 200"},
-		{idempotency.Middleware{Store: store, Scope: idempotency.SingleTenant, Headers: []string{"Connection"}}, "Connection"},
+		{idempotency.Middleware{Store: store, Scope: idempotency.SingleTenant, KeepHeaders: []string{"Connection"}}, "Connection"},
 	} {
 		t.Run(test.want, func(t *testing.T) {
 			defer func() {

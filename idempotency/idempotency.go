@@ -41,7 +41,8 @@ type Middleware struct {
 	// Methods are those that keys are for. Nil means POST and PATCH. All other requests pass as they are.
 	Methods []string
 
-	// Lease is how long a run holds its key without a sign of life. It is renewed while the handler works. Zero means a minute.
+	// Lease is how long a run holds its key without a sign of life. It is renewed while the handler works. Zero means a
+	// minute; Handler panics if it is less than a millisecond.
 	Lease time.Duration
 
 	// Retention is how long an answer is kept; after that the key is new. It is published in the answers, in seconds
@@ -70,14 +71,14 @@ type Middleware struct {
 	// the request again is told that it was run and that its answer was not kept. Zero means 1 MiB.
 	MaxAnswer int64
 
-	// ReleaseErrors makes the key free after a 5xx, so that the same request runs again. Zero: a 5xx is an answer like any
+	// ReleaseErrors makes the key free after a 5xx, so that the same request runs again. Otherwise a 5xx is an answer like any
 	// other, since the handler had begun and may have had an effect. In a transactional Middleware a 5xx rolls
 	// back and makes the key free in any case. What the handler declares goes before both.
 	ReleaseErrors bool
 
-	// Headers are further response fields that are kept and replayed, besides Content-Type, Content-Encoding and others that
+	// KeepHeaders are further response fields that are kept and replayed, besides Content-Type, Content-Encoding and others that
 	// describe the answer. Set-Cookie, credentials, Date and fields of the connection cannot be among them.
-	Headers []string
+	KeepHeaders []string
 
 	// Operation names what is asked; a key belongs to one operation. Nil means method and path, and the host if the route's pattern
 	// names one. With one name for all, a key that comes back with another method or path is refused with 422, instead of being
@@ -96,8 +97,8 @@ type Middleware struct {
 	// bare form (abc), which most clients send, names the same key.
 	QuotedOnly bool
 
-	// ValidKey, if set, looks at each key further: its length or form. Its error is part of the answer (400).
-	ValidKey func(key string) error
+	// CheckKey, if set, looks at each key further: its length or form. Its error is part of the answer (400).
+	CheckKey func(key string) error
 
 	// MayReplay, if set, is asked before an answer is replayed, whether the caller may still see it. If not: 403.
 	MayReplay func(*http.Request) bool
@@ -106,6 +107,6 @@ type Middleware struct {
 	// they are refused with 503, as they are when the store is full. It does not go with Transactional.
 	FailOpen bool
 
-	// Observe, if set, is told of every request with a key what became of it. Nil means Log(slog.Default()).
+	// Observe is told of every request with a key what became of it. Nil means Log(nil).
 	Observe func(context.Context, Event)
 }

@@ -83,7 +83,7 @@ func (m *Memory) Resolve(ctx context.Context, id ID, a *Answer, retention time.D
 		switch {
 		case r == nil:
 			return ErrNotFound
-		case !r.stuck(now):
+		case !r.resolvable(now):
 			return ErrSettled
 		}
 		r.owner, r.generation = Owner{}, r.generation+1 // whoever held it comes too late from now on

@@ -73,9 +73,14 @@ func (r *memoryRecord) over(now int64) bool {
 	return false
 }
 
-// stuck reports whether an operator may resolve the record.
-func (r *memoryRecord) stuck(now int64) bool {
+// resolvable reports whether an operator may resolve the record.
+func (r *memoryRecord) resolvable(now int64) bool {
 	return r.state == StateUnknown || r.state == StateInProgress && r.lease <= now
+}
+
+// stuck reports whether an operator has to: nothing else ends the record.
+func (r *memoryRecord) stuck(now int64) bool {
+	return r.state == StateUnknown || r.resolvable(now) && !r.reexecute
 }
 
 // judge decides about a claim of a key of which there is a record.

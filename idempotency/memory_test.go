@@ -92,11 +92,11 @@ func TestMemoryMeasuresLeaseAgeAndRetention(t *testing.T) {
 		}
 		time.Sleep(time.Hour - 1)
 		if claimed, _ := m.Claim(t.Context(), c); claimed.Verdict != ClaimReplay {
-			t.Errorf("a nanosecond before the end of the retention: verdict %d, want ClaimReplay", claimed.Verdict)
+			t.Errorf("a nanosecond before the end of the retention: %v, want ClaimReplay", claimed.Verdict)
 		}
 		time.Sleep(time.Nanosecond)
 		if claimed, _ := m.Claim(t.Context(), c); claimed.Verdict != ClaimWon {
-			t.Errorf("at the end of the retention: verdict %d, want ClaimWon", claimed.Verdict)
+			t.Errorf("at the end of the retention: %v, want ClaimWon", claimed.Verdict)
 		}
 	})
 }

@@ -159,3 +159,20 @@ func TestCompressionOutsideIsMadeForEachCallerAnew(t *testing.T) {
 		}
 	}
 }
+
+func TestAMiddlewareWithinAnotherOneDoesNotWaitForItself(t *testing.T) {
+	once := idempotency.Middleware{Store: new(idempotency.Memory), Scope: idempotency.SingleTenant}
+	runs := 0
+	h := once.Handler(once.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		runs++
+		io.Copy(w, r.Body)
+	})))
+	for range 2 {
+		if got := request(h, "/x", "body"); got.Code != 200 || got.Body.String() != "body" {
+			t.Errorf("answer = %d %s, want 200 and the body", got.Code, got.Body)
+		}
+	}
+	if runs != 1 {
+		t.Errorf("the handler ran %d times, want once", runs)
+	}
+}

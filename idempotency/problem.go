@@ -34,7 +34,7 @@ var (
 
 	keyReused      = problem{Type: "key-reused", Title: "Idempotency-Key was used for another request", Status: 422, kind: Mismatched}
 	inFlight       = problem{Type: "in-flight", Title: "Request is still running", Status: 409, RetrySameKey: true, kind: InFlight}
-	outcomeUnknown = problem{Type: "outcome-unknown", Title: "Outcome is unknown", Status: 409, kind: Held, final: true}
+	outcomeUnknown = problem{Type: "outcome-unknown", Title: "Outcome is unknown", Status: 409, kind: Unresolved, final: true}
 	answerNotKept  = problem{Type: "answer-not-kept", Title: "Answer was not kept", Status: 409, kind: Replayed, final: true}
 	replayRefused  = problem{Type: "replay-refused", Title: "Answer may not be replayed", Status: 403, kind: Refused}
 

@@ -29,10 +29,11 @@ var neverKept = []string{
 	retentionField, replayedField,
 }
 
-// ofOneAnswer reports whether a field is never kept, by its name in any case. What is left of a rate is of the moment too.
-func ofOneAnswer(name string) bool {
-	name = textproto.CanonicalMIMEHeaderKey(name)
-	return slices.Contains(neverKept, name) || strings.HasPrefix(name, "Ratelimit") || strings.HasPrefix(name, "X-Ratelimit-")
+// Replayable reports whether a response field, whatever the case of its name, may be kept with an answer and replayed. Those that belong to
+// one connection, one moment or one caller may not: Set-Cookie, Date, Retry-After, request ids, what is left of a rate.
+func Replayable(field string) bool {
+	field = textproto.CanonicalMIMEHeaderKey(field)
+	return !slices.Contains(neverKept, field) && !strings.HasPrefix(field, "Ratelimit") && !strings.HasPrefix(field, "X-Ratelimit-")
 }
 
 // A recorder is the ResponseWriter that a handler gets. It holds the answer back until the record of it is safe. An answer that

@@ -24,7 +24,7 @@ func TestAReplayHasTheHeaderFieldsThatDescribeTheAnswer(t *testing.T) {
 		"Link": "</next>; rel=next", "X-Charge": "1",
 	}
 	dropped := []string{"Set-Cookie", "Www-Authenticate", "Authorization", "Proxy-Authenticate", "X-Request-Id", "X-Ratelimit-Remaining", "Keep-Alive", "X-Other"}
-	bubble(t, idempotency.Middleware{Headers: []string{"x-charge"}}, func(w http.ResponseWriter, r *http.Request) {
+	bubble(t, idempotency.Middleware{KeepHeaders: []string{"x-charge"}}, func(w http.ResponseWriter, r *http.Request) {
 		for name, value := range kept {
 			w.Header().Set(name, value)
 		}

@@ -67,7 +67,7 @@ func TestTheClientGetsItsAnswerThoughTheRecordCannotBeWritten(t *testing.T) {
 				s.wantKinds(idempotency.InFlight)
 				time.Sleep(2 * time.Minute)
 				s.wantProblem(s.post("k", "a"), 409, "outcome-unknown")
-				s.wantKinds(idempotency.InFlight, idempotency.Unrecorded, idempotency.Held)
+				s.wantKinds(idempotency.InFlight, idempotency.Unrecorded, idempotency.Unresolved)
 				s.wantRuns(1)
 				if n := s.store.took("release"); n != 0 {
 					t.Errorf("the key was released %d times, want never", n)

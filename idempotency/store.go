@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
 	"time"
 )
 
@@ -164,6 +165,16 @@ const (
 	ClaimUnknown                     // it was run, and nobody knows how far it came
 )
 
+// String returns the name of the verdict as it stands in the code.
+func (v Verdict) String() string {
+	names := [...]string{ClaimWon: "ClaimWon", ClaimStolen: "ClaimStolen", ClaimInFlight: "ClaimInFlight",
+		ClaimReplay: "ClaimReplay", ClaimMismatch: "ClaimMismatch", ClaimUnknown: "ClaimUnknown"}
+	if v < ClaimWon || int(v) >= len(names) {
+		return "verdict(" + strconv.Itoa(int(v)) + ")"
+	}
+	return names[v]
+}
+
 // Claimed is the answer to a Claim.
 type Claimed struct {
 	Verdict    Verdict       // never zero without an error
@@ -211,5 +222,5 @@ type Record struct {
 type Filter struct {
 	After ID   // the zero ID: from the first one
 	Limit int  // zero means 100
-	Stuck bool // only those that Resolve would end: unknown ones, and those in progress whose lease is over
+	Stuck bool // only those that wait for somebody: unknown ones, and lost runs that must not be executed again by themselves
 }

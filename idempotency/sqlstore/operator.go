@@ -102,8 +102,12 @@ const reapLimit = 500
 
 // ReapEvery deletes what nobody needs, again and again until ctx ends, with about the interval in between. Every process may do
 // it: the intervals are spread, and no two wait for each other's records. While the database cannot be asked, it tries on.
-// The error is the cause of ctx's end, together with that of the database if the last attempt failed.
+// The error is the cause of ctx's end, together with that of the database if the last attempt failed; who wants to hear of each failure
+// calls Reap by a timer of their own. It panics if the interval is not above zero.
 func (s *Store) ReapEvery(ctx context.Context, interval time.Duration) error {
+	if interval <= 0 {
+		panic("sqlstore: ReapEvery needs an interval above zero")
+	}
 	var last error
 	for {
 		// Between a half and one and a half intervals, so that processes started together do not reap together.

@@ -94,11 +94,11 @@ func newDialect(name string, r *strings.Replacer) *dialect {
 		doubt: `UPDATE riprap_keys SET lease_until = lease_until + 1` + held,
 
 		list: `SELECT NOW, false, ` + summary + ` FROM riprap_keys WHERE id > $1 ORDER BY id LIMIT $2`,
-		stuck: `SELECT NOW, false, ` + summary + ` FROM riprap_keys WHERE id > $1 AND ` + stuck + `
+		stuck: `SELECT NOW, false, ` + summary + ` FROM riprap_keys WHERE id > $1 AND ` + resolvable + ` AND NOT (state = 1 AND reexecute)
 			ORDER BY id LIMIT $2`,
 		settle: `UPDATE riprap_keys SET state = 2, owner = $2, generation = generation + 1, status = $3, tombstone = $4, header = $5, body = $6,
-			expires_at = NOW + $7 WHERE id = UNLOCKED AND ` + stuck,
-		free: `DELETE FROM riprap_keys WHERE id = UNLOCKED AND ` + stuck,
+			expires_at = NOW + $7 WHERE id = UNLOCKED AND ` + resolvable,
+		free: `DELETE FROM riprap_keys WHERE id = UNLOCKED AND ` + resolvable,
 		// Materialized, so that the rows are picked and locked once.
 		reap: `WITH dead AS MATERIALIZED (
 				SELECT id FROM riprap_keys
@@ -115,10 +115,10 @@ func newDialect(name string, r *strings.Replacer) *dialect {
 }
 
 const (
-	by      = ` WHERE id = $1 AND owner = $2 AND generation = $3`
-	held    = by + ` AND state = 1`
-	stuck   = `(state = 3 OR state = 1 AND lease_until <= NOW)`
-	summary = `id, state, fingerprint, operation, owner, generation, reexecute, begun_at, lease_until, expires_at, status, tombstone, NULL, NULL`
+	by         = ` WHERE id = $1 AND owner = $2 AND generation = $3`
+	held       = by + ` AND state = 1`
+	resolvable = `(state = 3 OR state = 1 AND lease_until <= NOW)`
+	summary    = `id, state, fingerprint, operation, owner, generation, reexecute, begun_at, lease_until, expires_at, status, tombstone, NULL, NULL`
 )
 
 // stmt returns the query as a statement that is kept, or nil if it is not to be kept. It may take a connection, so call it before
@@ -127,26 +127,17 @@ func (s *Store) stmt(ctx context.Context, query string) (*sql.Stmt, error) {
 	if !s.prepare {
 		return nil, nil
 	}
-	s.mu.Lock()
-	st := s.prepared[query]
-	s.mu.Unlock()
-	if st != nil {
-		return st, nil
+	if kept, ok := s.prepared.Load(query); ok {
+		return kept.(*sql.Stmt), nil
 	}
 	st, err := s.db.PrepareContext(ctx, query)
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if other := s.prepared[query]; other != nil {
+	if other, met := s.prepared.LoadOrStore(query, st); met {
 		st.Close()
-		return other, nil
+		return other.(*sql.Stmt), nil
 	}
-	if s.prepared == nil {
-		s.prepared = make(map[string]*sql.Stmt)
-	}
-	s.prepared[query] = st
 	return st, nil
 }
 

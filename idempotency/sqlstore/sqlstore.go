@@ -61,8 +61,7 @@ type Store struct {
 	*dialect
 	writers queue // SQLite: who is to write next
 
-	mu       sync.Mutex
-	prepared map[string]*sql.Stmt // by the text of the query
+	prepared sync.Map // of *sql.Stmt, by the text of the query
 }
 
 var (

@@ -60,6 +60,7 @@ type transaction struct {
 	leave  func()      // the queue of writers
 
 	fenced bool
+	failed error // why the handler, when it last asked, got no transaction
 	over   bool  // no transaction any more
 	kept   bool  // the answer is
 	gone   bool  // it was rolled back while the handler went on
@@ -100,7 +101,7 @@ func (t *transaction) begin(ctx context.Context) (*sql.Tx, error) {
 		t.fenced = true
 		return nil, err
 	}
-	if err != nil {
+	if t.failed = err; err != nil {
 		return nil, fmt.Errorf("sqlstore: begin: %w", err)
 	}
 	return t.tx, nil
@@ -197,6 +198,8 @@ func (t *transaction) Commit(ctx context.Context, a idempotency.Answer, retentio
 		return t.strand(ctx)
 	case t.doubt != nil:
 		return t.ask(ctx, t.doubt)
+	case t.tx == nil && t.failed != nil:
+		return fmt.Errorf("%w: the handler got no transaction: %w", idempotency.ErrNotCommitted, t.failed)
 	case t.tx == nil:
 		err := t.store.Complete(ctx, t.ticket, a, retention)
 		t.kept = err == nil

@@ -190,7 +190,7 @@ func (s *trial) survives(end string, store idempotency.Store) {
 	}
 	s.must("Claim after a fault", err)
 	if v := claimed.Verdict; v != idempotency.ClaimWon && v != idempotency.ClaimStolen {
-		s.Fatalf("Claim after a fault = %s, want a key that is taken", verdict(v))
+		s.Fatalf("Claim after a fault = %s, want a key that is taken", v)
 	}
 	t, a := c.Ticket(claimed.Generation), answer()
 	calls := map[string]func() error{

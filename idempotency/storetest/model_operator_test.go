@@ -52,8 +52,14 @@ func (m *model) List(ctx context.Context, f idempotency.Filter) (list []idempote
 	return list, nil
 }
 
-// stuck reports whether a record is to be resolved.
+// stuck reports whether a record waits for an operator.
 func (m *model) stuck(r *row) bool {
+	again := r.state == idempotency.StateInProgress && r.claim.Reexecute && m.past(r.lease) && !m.has("what runs again is stuck")
+	return m.resolvable(r) && !again
+}
+
+// resolvable reports whether a record may be resolved.
+func (m *model) resolvable(r *row) bool {
 	switch {
 	case m.has("everything is stuck"):
 		return true
@@ -119,7 +125,7 @@ func (m *model) Resolve(ctx context.Context, id idempotency.ID, a *idempotency.A
 		return nil
 	case r == nil:
 		return idempotency.ErrNotFound
-	case !m.stuck(r) && !m.has("Resolve ends a live run"):
+	case !m.resolvable(r) && !m.has("Resolve ends a live run"):
 		return idempotency.ErrSettled
 	case m.has("Resolve does nothing"):
 		return nil

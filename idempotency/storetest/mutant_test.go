@@ -136,6 +136,7 @@ var mutants = []struct {
 	{"List has the last record again", []string{"List has each record once, page by page"}},
 	{"List has whole answers", []string{"Show has the answer, and List its status alone"}},
 	{"everything is stuck", []string{"List finds what is stuck", "what is live or completed is not to be resolved"}},
+	{"what runs again is stuck", []string{"List finds what is stuck"}},
 	{"nothing is stuck but what is marked", []string{
 		"List finds what is stuck", "a key resolved with an answer replays it", "a key resolved without an answer is free",
 	}},

@@ -38,13 +38,14 @@ func (s *trial) zoo() (z zoo) {
 	return z
 }
 
-// stuck are those that an operator should look at; who is neither dead nor needed is listed as the store likes.
-func (z zoo) stuck() []idempotency.Claim {
-	return []idempotency.Claim{z.stalled, z.unknownForEver, z.suspended}
-}
+// stuck are those that nobody but an operator ends.
+func (z zoo) stuck() []idempotency.Claim { return []idempotency.Claim{z.unknownForEver, z.suspended} }
+
+// resolvable are those that an operator may end.
+func (z zoo) resolvable() []idempotency.Claim { return append(z.stuck(), z.stalled) }
 
 func (z zoo) needed() []idempotency.Claim {
-	return append(z.stuck(), z.live, z.liveAfterRetention, z.kept)
+	return append(z.resolvable(), z.live, z.liveAfterRetention, z.kept)
 }
 
 // listed returns all records of a filter, page by page.
@@ -108,9 +109,9 @@ var listChecks = []check{
 					s.Errorf("List of what is stuck has %d records and lacks one", len(ids))
 				}
 			}
-			for _, c := range []idempotency.Claim{z.live, z.liveAfterRetention, z.kept, z.forgotten} {
+			for _, c := range []idempotency.Claim{z.live, z.liveAfterRetention, z.kept, z.forgotten, z.stalled, z.dead} {
 				if slices.Contains(ids, c.ID) {
-					s.Errorf("List of what is stuck has one that is live or completed")
+					s.Errorf("List of what is stuck has one that is live, completed or going to run again")
 				}
 			}
 		}

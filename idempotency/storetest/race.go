@@ -106,7 +106,7 @@ var raceChecks = []check{
 					s.Fatalf("%s against a claim: %v", m.name, err)
 				}
 				if stolen := v == idempotency.ClaimStolen; stolen != (err != nil) {
-					s.Fatalf("%s = %v while a claim of the key = %s, want ErrFenced if and only if it was stolen", m.name, err, verdict(v))
+					s.Fatalf("%s = %v while a claim of the key = %s, want ErrFenced if and only if it was stolen", m.name, err, v)
 				}
 			}
 		}
@@ -137,7 +137,7 @@ var raceChecks = []check{
 					}
 					mu.Unlock()
 					if other, err := s.store.Claim(s.Context(), again(c)); other.Verdict != idempotency.ClaimInFlight || err != nil {
-						s.Errorf("Claim of a key that is held = %s, %v, want ClaimInFlight", verdict(other.Verdict), err)
+						s.Errorf("Claim of a key that is held = %s, %v, want ClaimInFlight", other.Verdict, err)
 					}
 					mu.Lock()
 					holders--
@@ -161,7 +161,7 @@ var cancelChecks = []check{
 		cancel()
 		c := newClaim()
 		if claimed, err := s.store.Claim(ended, c); err == nil {
-			s.Errorf("Claim with an ended context = %s, want an error", verdict(claimed.Verdict))
+			s.Errorf("Claim with an ended context = %s, want an error", claimed.Verdict)
 		}
 		s.expect(again(c), idempotency.ClaimWon, "after one whose context had ended")
 		for _, m := range ticketMethods {
@@ -185,7 +185,7 @@ var cancelChecks = []check{
 			case v == idempotency.ClaimInFlight: // taken, and the generation did not arrive: a new key has the first
 				s.holds(c.Ticket(1), c, "after a claim that was cancelled too late to see its end")
 			case v != idempotency.ClaimWon || err == nil:
-				s.Fatalf("Claim = %s, %v, and the next one %s", verdict(claimed.Verdict), err, verdict(v))
+				s.Fatalf("Claim = %s, %v, and the next one %s", claimed.Verdict, err, v)
 			}
 		}
 	}},
@@ -200,7 +200,7 @@ var cancelChecks = []check{
 			case claimed.Verdict == idempotency.ClaimReplay:
 				s.replays(c, a, "after a cancelled Complete")
 			case claimed.Verdict != idempotency.ClaimInFlight || err == nil:
-				s.Fatalf("Complete = %v, and the next claim %s", err, verdict(claimed.Verdict))
+				s.Fatalf("Complete = %v, and the next claim %s", err, claimed.Verdict)
 			}
 			s.complete(t, a)
 			s.replays(c, a, "after Complete was called again")

@@ -12,7 +12,7 @@ import (
 var resolveChecks = []check{
 	{name: "a key resolved with an answer replays it", operate: func(s *trial, o idempotency.Operator) {
 		z := s.zoo()
-		for _, c := range z.stuck() {
+		for _, c := range z.resolvable() {
 			a := idempotency.Answer{Status: 201, Header: map[string][]string{"Etag": {latin1()}}, Body: everyByte()}
 			r, err := o.Show(s.Context(), c.ID)
 			s.must("Show", err)
@@ -28,7 +28,7 @@ var resolveChecks = []check{
 	}},
 	{name: "a key resolved without an answer is free", operate: func(s *trial, o idempotency.Operator) {
 		z := s.zoo()
-		for _, c := range z.stuck() {
+		for _, c := range z.resolvable() {
 			r, err := o.Show(s.Context(), c.ID)
 			s.must("Show", err)
 			old := c.Ticket(r.Generation)

@@ -130,7 +130,7 @@ func (s *trial) expect(c idempotency.Claim, want idempotency.Verdict, situation 
 	s.Helper()
 	claimed := s.claim(c)
 	if claimed.Verdict != want {
-		s.Fatalf("Claim %s = %s, want %s", situation, verdict(claimed.Verdict), verdict(want))
+		s.Fatalf("Claim %s = %s, want %s", situation, claimed.Verdict, want)
 	}
 	return claimed
 }
@@ -140,7 +140,7 @@ func (s *trial) take(c idempotency.Claim) idempotency.Ticket {
 	s.Helper()
 	claimed := s.claim(c)
 	if v := claimed.Verdict; v != idempotency.ClaimWon && v != idempotency.ClaimStolen || claimed.Generation < 1 {
-		s.Fatalf("Claim = %s with generation %d, want a key that is taken", verdict(v), claimed.Generation)
+		s.Fatalf("Claim = %s with generation %d, want a key that is taken", v, claimed.Generation)
 	}
 	return c.Ticket(claimed.Generation)
 }
@@ -222,14 +222,6 @@ func (s *trial) eventually(what string, is func() bool) {
 			s.Fatalf("waited %v in vain: %s", patience, what)
 		}
 	}
-}
-
-func verdict(v idempotency.Verdict) string {
-	names := []string{"no verdict", "ClaimWon", "ClaimStolen", "ClaimInFlight", "ClaimReplay", "ClaimMismatch", "ClaimUnknown"}
-	if v < 0 || int(v) >= len(names) {
-		return "no verdict"
-	}
-	return names[v]
 }
 
 // differ says in what two answers differ. No header and an empty one are the same, as are no body and an empty one.

@@ -267,7 +267,7 @@ var lostTransactionChecks = []transactionCheck{
 		<-thief
 		stolen := claimed.Verdict == idempotency.ClaimStolen || claimed.Verdict == idempotency.ClaimWon
 		if committed != nil || stolen {
-			s.Fatalf("Commit = %v, and a claim at the same time = %s, want a commit and no theft", committed, verdict(claimed.Verdict))
+			s.Fatalf("Commit = %v, and a claim at the same time = %s, want a commit and no theft", committed, claimed.Verdict)
 		}
 		s.count(1, "after a claim during the transaction")
 		s.replays(c, a, "after a claim during the transaction")

@@ -149,7 +149,7 @@ func (l *load) send(ctx context.Context, operation string) (e entry, held bool, 
 		return e, false, err
 	case resp.StatusCode == http.StatusCreated:
 		return e, false, json.Unmarshal(body, &e)
-	case resp.Header.Get(became) == idempotency.Held.String():
+	case resp.Header.Get(became) == idempotency.Unresolved.String():
 		return e, true, nil
 	}
 	return e, false, fmt.Errorf("%s: %s", resp.Status, body)

@@ -65,9 +65,6 @@ func list(ctx context.Context, args []string, _ io.Reader, stdout io.Writer) err
 			return s.failed(err)
 		}
 		for i := range records {
-			if only && !stuck(&records[i]) {
-				continue
-			}
 			found++
 			if err := out.key(&records[i]); err != nil {
 				return err

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -108,13 +107,6 @@ func settled(r *idempotency.Record) error {
 	return fmt.Errorf("%s: it is %s: nothing to resolve", r.ID, state(r))
 }
 
-// neverKept are fields that belong to one connection, one moment or one client. No replay has them.
-var neverKept = []string{
-	"Authorization", "Authentication-Info", "Connection", "Content-Length", "Date", "Idempotency-Retention", "Idempotent-Replayed", "Keep-Alive",
-	"Proxy-Authenticate", "Proxy-Authentication-Info",
-	"Proxy-Authorization", "Proxy-Connection", "Set-Cookie", "Set-Cookie2", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Www-Authenticate",
-}
-
 // add takes a field of the answer.
 func (a *answer) add(line string) error {
 	name, value, found := strings.Cut(line, ":")
@@ -127,7 +119,7 @@ func (a *answer) add(line string) error {
 		return errors.New(`want "Name: value"`)
 	case strings.ContainsFunc(value, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }):
 		return errors.New("the value has a control character in it")
-	case slices.Contains(neverKept, canonical):
+	case !idempotency.Replayable(canonical):
 		return fmt.Errorf("%s is never replayed: it is of one connection, one moment or one client", canonical)
 	}
 	a.header.Add(canonical, value)

@@ -127,6 +127,8 @@ func TestAnswersThatMakeNoSenseAreRefused(t *testing.T) {
 		"--status 201 --header a(b:c":              `want "Name: value"`,
 		"--status 201 --header A:\x01":             "control character",
 		"--status 201 --header set-cookie:a=b":     "Set-Cookie is never replayed",
+		"--status 201 --header retry-after:5":      "Retry-After is never replayed",
+		"--status 201 --header ratelimit:r=1":      "Ratelimit is never replayed",
 		"--status 201 --header content-length:3":   "Content-Length is never replayed",
 		"--status 201 --body-file /does/not/exist": "no such file",
 		"--status 201 --retenton 3h":               "did you mean --retention?",
