@@ -1,0 +1,65 @@
+package proxy
+
+import (
+	"bufio"
+	"net"
+	"net/http"
+	"time"
+)
+
+// An answer is the ResponseWriter of a request. It gives up on a client that does not read.
+type answer struct {
+	http.ResponseWriter
+	control *http.ResponseController
+	visit   *Visit
+	silence time.Duration // zero means that the client may take its time
+	close   bool          // the connection is not used again
+	begun   bool
+}
+
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+func (a *answer) WriteHeader(code int) {
+	if code >= 200 || code == http.StatusSwitchingProtocols {
+		a.begin(code)
+	}
+	a.ResponseWriter.WriteHeader(code)
+}
+
+func (a *answer) begin(code int) {
+	if a.begun {
+		return
+	}
+	a.begun = true
+	a.visit.Status = code
+	a.visit.intake.release()
+	if a.close && code != http.StatusSwitchingProtocols {
+		a.Header().Set("Connection", "close")
+	}
+	a.hurry()
+}
+
+// hurry bounds the next write. It may need none: net/http has a buffer.
+func (a *answer) hurry() {
+	if a.silence > 0 {
+		a.control.SetWriteDeadline(time.Now().Add(a.silence))
+	}
+}
+
+func (a *answer) Write(p []byte) (int, error) {
+	a.begin(http.StatusOK)
+	a.hurry()
+	return a.ResponseWriter.Write(p)
+}
+
+func (a *answer) FlushError() error {
+	a.begin(http.StatusOK)
+	a.hurry()
+	return a.control.Flush()
+}
+
+// Flush is for those who look for an http.Flusher. The server's writer is one.
+func (a *answer) Flush() { a.FlushError() }
+
+// Hijack gives the connection away, without our bounds: net/http takes its deadlines off.
+func (a *answer) Hijack() (net.Conn, *bufio.ReadWriter, error) { return a.control.Hijack() }

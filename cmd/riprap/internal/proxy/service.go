@@ -1,0 +1,371 @@
+package proxy
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/riprap-go/riprap"
+	"github.com/riprap-go/riprap/cmd/riprap/internal/manifest"
+	"github.com/riprap-go/riprap/deadline"
+	"github.com/riprap-go/riprap/idempotency"
+	"github.com/riprap-go/riprap/riphttp"
+)
+
+const (
+	defaultInFlight  = 1024
+	defaultSilence   = 30 * time.Second
+	defaultMaxReplay = 64 << 10
+)
+
+// A Service is the proxy in front of one service: an http.Handler. It may be used by many goroutines at once.
+type Service struct {
+	config      manifest.Proxy
+	watch       Watch
+	to          *url.URL
+	silence     time.Duration // zero means none
+	maxInFlight int64         // zero means no limit
+	routes      *table[route]
+	rest        *route // of what matches no other
+	guard       *guard
+	trust       trust
+	transport   *riphttp.Transport
+	handler     http.Handler    // within the deadline
+	forward     http.Handler    // to the service
+	keyed       [2]http.Handler // those that need a key, and those that may have one
+	ours        map[string]bool // the fields whose meaning the proxy knows, in canonical form
+	inFlight    atomic.Int64
+	waiting     atomic.Int64
+}
+
+// A route is what requests are treated alike.
+type route struct {
+	pattern string // "" of what matches no other
+	name    string // of its budget and bound
+	policy  *riprap.Policy
+	upload  *riprap.Policy // the same, for a body that takes as long as it takes
+}
+
+// NewService makes the handler that stands in front of a service. Keys may be nil if no pattern needs a key. An error is about
+// the configuration.
+func NewService(p manifest.Proxy, keys idempotency.Store, watch Watch) (*Service, error) {
+	s := &Service{
+		config:      p,
+		watch:       watch,
+		silence:     max(cmp.Or(p.Silence, defaultSilence), 0),
+		maxInFlight: int64(max(cmp.Or(p.MaxInFlight, defaultInFlight), 0)),
+		trust:       newTrust(p.Trust),
+	}
+	var err error
+	if s.to, err = target(p.To); err != nil {
+		return nil, err
+	}
+	if s.guard, err = newGuard(&p); err != nil {
+		return nil, err
+	}
+	if err := s.newRoutes(); err != nil {
+		return nil, err
+	}
+	scope, err := newScope(&p)
+	if err != nil {
+		return nil, err
+	}
+	roots, err := rootsOf(p.CA)
+	if err != nil {
+		return nil, err
+	}
+	scheme := s.to.Scheme
+	if scheme == "h2c" {
+		s.to.Scheme = "http"
+	}
+	s.transport = &riphttp.Transport{
+		Base: &upstream{
+			Transport: newTransport(scheme, max(cmp.Or(p.ConnectTimeout, defaultConnectTimeout), 0), s.longest(), roots),
+			mayRepeat: s.mayRepeat,
+			http2:     scheme != "http",
+		},
+		Policy:      s.rest.policy,
+		ReadTimeout: cmp.Or(p.Silence, defaultSilence),
+		Destination: func(r *http.Request) string { return visitOf(r.Context()).route.name },
+		Adaptive:    p.Adaptive,
+		Internal:    func(r *http.Request) bool { return r.Header.Get("Upgrade") == "" }, // a tunnel may last
+		MaxReplay:   p.MaxReplay,
+		Repeatable:  s.mayRepeat,
+	}
+	s.forward = &httputil.ReverseProxy{
+		Rewrite:        s.rewrite,
+		Transport:      s.transport,
+		BufferPool:     buffers,
+		ModifyResponse: answered,
+		ErrorHandler:   s.failed,
+		ErrorLog:       log.New(io.Discard, "", 0), // its lines hold addresses; what they tell is in the Visit
+	}
+	s.ours = oursWith(&p)
+	if !s.guard.exact.empty {
+		if keys == nil {
+			return nil, errors.New("there are patterns of requests with keys, and no store for the keys")
+		}
+		for i, optional := range []bool{false, true} {
+			s.keyed[i] = idempotency.Middleware{
+				Store: keys, Scope: scope, Optional: optional, Methods: keyedMethods,
+				Lease: p.Lease, Retention: p.Retention, MaxBody: p.MaxKeyedBody, MaxAnswer: p.MaxAnswer,
+				Observe: s.observe,
+			}.Handler(s.forward)
+		}
+	}
+	s.handler = deadline.Middleware{
+		Limit:   -1, // the policy bounds the time to the header, and a stream may live
+		Trusted: func(r *http.Request) bool { return visitOf(r.Context()).trusted },
+	}.Handler(http.HandlerFunc(s.dispatch))
+	return s, nil
+}
+
+var keyedMethods = []string{"POST", "PATCH", "PUT", "DELETE"}
+
+// target reads the address of a service.
+func target(to string) (*url.URL, error) {
+	u, err := url.Parse(to)
+	switch {
+	case err != nil:
+		return nil, errors.New("to: it is no URL: want http://HOST:PORT") // the parser's error would repeat a password
+	case u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "h2c":
+		return nil, fmt.Errorf("to: want http://, https:// or h2c:// before the host, got scheme %q", u.Scheme)
+	case u.Hostname() == "":
+		return nil, errors.New("to: there is no host in it")
+	case u.User != nil:
+		return nil, errors.New("to: a user and password are not sent on: leave them out")
+	case u.RawQuery != "" || u.Fragment != "":
+		return nil, errors.New("to: want an address and perhaps a path, not a query")
+	}
+	return u, nil
+}
+
+// rootsOf reads the certificates that the service's is checked by; nil means the system's.
+func rootsOf(file string) (*tls.Config, error) {
+	if file == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("ca: %w", err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("ca: %s holds no certificate in PEM form", file)
+	}
+	return &tls.Config{RootCAs: roots}, nil
+}
+
+// newRoutes makes the routes with their policies.
+func (s *Service) newRoutes() error {
+	s.routes = newTable[route]()
+	s.rest = s.newRoute("", nil)
+	for _, r := range s.config.Routes {
+		if err := s.routes.add(r.Match, s.newRoute(r.Match, r.Policy)); err != nil {
+			return fmt.Errorf("routes: %w", err)
+		}
+	}
+	return nil
+}
+
+func (s *Service) newRoute(pattern string, own *riprap.Policy) *route {
+	p := s.config.Policy
+	if own != nil {
+		p = *own
+	}
+	p.Trace = s.trace()
+	upload := p
+	// How long a large body takes is up to the client, within what an intake allows. Then the service has as long for its
+	// header as for an attempt: see upstream.
+	upload.Timeout, upload.AttemptTimeout, upload.Latency = -1, -1, &riprap.Latency{Factor: -1}
+	name := s.config.Service
+	if pattern != "" {
+		name += " " + pattern
+	}
+	return &route{pattern: pattern, name: name, policy: &p, upload: &upload}
+}
+
+// longest is the longest bound of an attempt that a route has; zero means that one has none.
+func (s *Service) longest() time.Duration {
+	const usual = 10 * time.Second // riphttp's
+	bound := cmp.Or(s.config.Policy.AttemptTimeout, usual)
+	for _, r := range s.config.Routes {
+		if r.Policy == nil || bound < 0 {
+			continue
+		}
+		if own := cmp.Or(r.Policy.AttemptTimeout, usual); own < 0 {
+			bound = own
+		} else {
+			bound = max(bound, own)
+		}
+	}
+	return max(bound, 0)
+}
+
+// mayRepeat reports whether a request may reach the service more than once. A key alone does not allow it: the service may not
+// know what it means.
+func (s *Service) mayRepeat(r *http.Request) bool {
+	for _, name := range overrides {
+		if _, ok := r.Header[name]; ok {
+			return false
+		}
+	}
+	switch r.Method {
+	case "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE":
+		return true
+	}
+	return s.config.UpstreamKeys && riphttp.IsRepeatable(r)
+}
+
+// ServeHTTP serves one request.
+func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	v := &Visit{Service: s.config.Service, Method: methodOf(r), Arrived: time.Now(), service: s}
+	a := &answer{ResponseWriter: w, control: http.NewResponseController(w), visit: v, silence: s.silence}
+	n := s.inFlight.Add(1)
+	whole := false
+	defer func() { // after a panic too
+		s.inFlight.Add(-1)
+		v.Broken = a.begun && !whole
+		v.end()
+	}()
+	if s.maxInFlight > 0 && n > s.maxInFlight {
+		v.refuse(a, busy, ReachedNo, fmt.Sprintf("The proxy has %d requests to this service under way and takes no more.", s.maxInFlight))
+		whole = true
+		return
+	}
+	v.trusted = s.trust.includes(r)
+	if s.admit(a, r, v) {
+		s.serve(a, r, v)
+	}
+	whole = true
+}
+
+// serve serves a request that was admitted.
+func (s *Service) serve(w http.ResponseWriter, r *http.Request, v *Visit) {
+	ctx := context.WithValue(r.Context(), visitKey{}, v)
+	if p := s.policy(r, v); p != nil {
+		ctx = riphttp.WithPolicy(ctx, p)
+	}
+	s.handler.ServeHTTP(w, r.WithContext(ctx))
+}
+
+// policy returns the policy that a request has instead of its service's, nil if it has none.
+func (s *Service) policy(r *http.Request, v *Visit) *riprap.Policy {
+	limit := cmp.Or(s.config.MaxReplay, defaultMaxReplay)
+	large := r.ContentLength < 0 || r.ContentLength > max(limit, 0)
+	switch {
+	case large && r.Body != nil && r.Body != http.NoBody && v.guard == nil:
+		return v.route.upload
+	case v.route != s.rest:
+		return v.route.policy
+	}
+	return nil
+}
+
+// dispatch gives a request to the keys, or to the service.
+func (s *Service) dispatch(w http.ResponseWriter, r *http.Request) {
+	v := visitOf(r.Context())
+	switch {
+	case v.guard == nil:
+		s.forward.ServeHTTP(w, r)
+	case v.guard.required:
+		r.Pattern = v.guard.pattern // what operators see of the key
+		s.keyed[0].ServeHTTP(w, r)
+	default:
+		r.Pattern = v.guard.pattern
+		s.keyed[1].ServeHTTP(w, r)
+	}
+}
+
+// observe takes in what became of a key.
+func (s *Service) observe(ctx context.Context, e idempotency.Event) {
+	if v := visitOf(ctx); v != nil {
+		v.mu.Lock()
+		v.Key = e.Kind
+		v.mu.Unlock()
+	}
+	if s.watch.Keyed != nil {
+		s.watch.Keyed(s.config.Service, e)
+	}
+}
+
+// end tells what became of the request.
+func (v *Visit) end() {
+	v.mu.Lock()
+	v.wait(false)
+	v.Took = time.Since(v.Arrived)
+	if v.answered {
+		v.Reached = ReachedYes
+	}
+	if v.route != nil {
+		v.Route = v.route.pattern
+	}
+	v.mu.Unlock()
+	if v.service.watch.Ended != nil {
+		v.service.watch.Ended(v)
+	}
+}
+
+// CloseIdleConnections closes the connections to the service that nobody uses.
+func (s *Service) CloseIdleConnections() { s.transport.CloseIdleConnections() }
+
+// A Snapshot is what a Service knows of itself, for display.
+type Snapshot struct {
+	Service  string
+	To       string // without user, password and query
+	InFlight int64
+	Waiting  int64 // of them, those that wait for their next attempt
+	Routes   []riphttp.Snapshot
+}
+
+// Snapshot returns what the Service knows at the time now.
+func (s *Service) Snapshot(now time.Time) Snapshot {
+	return Snapshot{s.config.Service, s.config.To, s.inFlight.Load(), s.waiting.Load(), s.transport.Snapshots(now)}
+}
+
+// buffers are those of bodies on their way.
+var buffers = &bufferPool{sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}}
+
+type bufferPool struct{ sync.Pool }
+
+func (p *bufferPool) Get() []byte  { return *p.Pool.Get().(*[]byte) }
+func (p *bufferPool) Put(b []byte) { p.Pool.Put(&b) }
+
+// newScope makes the function that says whose key a request has.
+func newScope(p *manifest.Proxy) (func(*http.Request) string, error) {
+	name, isField := strings.CutPrefix(p.Scope, "header:")
+	service := p.Service + "\x00"
+	switch {
+	case p.Scope == "single-tenant":
+		return func(*http.Request) string { return service }, nil
+	case isField && http.CanonicalHeaderKey(name) == "Host":
+		return func(r *http.Request) string { return service + strings.ToLower(r.Host) }, nil
+	case isField && name != "":
+		name = http.CanonicalHeaderKey(name)
+		return func(r *http.Request) string {
+			values := r.Header[name]
+			if len(values) != 1 || values[0] == "" { // of several a service may read another one
+				return ""
+			}
+			return service + values[0]
+		}, nil
+	case p.Scope == "" && len(p.RequireKey)+len(p.AcceptKey) == 0:
+		return nil, nil
+	case p.Scope == "":
+		return nil, errors.New("scope is missing: say whose keys they are, by header:NAME, or single-tenant if everybody may see every answer")
+	}
+	return nil, fmt.Errorf("scope %q: want header:NAME or single-tenant", p.Scope)
+}
