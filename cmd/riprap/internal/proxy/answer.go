@@ -5,6 +5,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/riprap-go/riprap/deadline"
 )
 
 // An answer is the ResponseWriter of a request. It gives up on a client that does not read.
@@ -32,6 +34,9 @@ func (a *answer) begin(code int) {
 	}
 	a.begun = true
 	a.visit.Status = code
+	if a.Header().Get(deadline.ExceededHeader) == "true" {
+		a.visit.outOfTime()
+	}
 	a.visit.intake.release()
 	if a.close && code != http.StatusSwitchingProtocols {
 		a.Header().Set("Connection", "close")
@@ -62,4 +67,11 @@ func (a *answer) FlushError() error {
 func (a *answer) Flush() { a.FlushError() }
 
 // Hijack gives the connection away, without our bounds: net/http takes its deadlines off.
-func (a *answer) Hijack() (net.Conn, *bufio.ReadWriter, error) { return a.control.Hijack() }
+func (a *answer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffered, err := a.control.Hijack()
+	if err == nil {
+		a.begun = true
+		a.visit.Status = http.StatusSwitchingProtocols
+	}
+	return conn, buffered, err
+}

@@ -56,11 +56,7 @@ func (s *Service) admit(a *answer, r *http.Request, v *Visit) bool {
 		return false
 	}
 	if r.Body != nil && r.Body != http.NoBody && (s.silence > 0 || limit > 0) {
-		v.intake = &intake{body: r.Body, control: a.control, silence: s.silence, left: -1}
-		if limit > 0 {
-			v.intake.left = limit
-		}
-		r.Body = v.intake
+		v.intake = newIntake(r.Body, a.control, s.silence, limit)
 	}
 	return true
 }
@@ -76,9 +72,8 @@ func (s *Service) rewrite(p *httputil.ProxyRequest) {
 	in, out := p.In, p.Out
 	out.URL.Scheme, out.URL.Host = s.to.Scheme, s.to.Host
 	out.URL.RawQuery = in.URL.RawQuery
-	base := strings.TrimSuffix(s.to.EscapedPath(), "/")
-	if raw, _, _ := strings.Cut(in.RequestURI, "?"); strings.HasPrefix(raw, "/") && (base != "" || raw != out.URL.EscapedPath()) {
-		out.URL.Opaque = "//" + s.to.Host + base + raw // as it came, not as package url would write it
+	if path := s.path(in); path != out.URL.EscapedPath() {
+		out.URL.Opaque = path // as the client wrote it, not as package url would
 	}
 	out.Host = s.config.Host
 	if out.Host == "" {
@@ -92,6 +87,18 @@ func (s *Service) rewrite(p *httputil.ProxyRequest) {
 	out.Header.Add("Via", strings.TrimPrefix(in.Proto, "HTTP/")+" "+via)
 }
 
+// path returns the path that the service is asked for.
+func (s *Service) path(in *http.Request) string {
+	asked, _, _ := strings.Cut(in.RequestURI, "?")
+	if !strings.HasPrefix(asked, "/") || strings.HasPrefix(asked, "//") || strings.Contains(asked, "#") {
+		asked = in.URL.EscapedPath() // * or with a host before it; or to be taken for a host; or one that is no path
+	}
+	if asked == "*" {
+		return asked
+	}
+	return strings.TrimSuffix(s.to.EscapedPath(), "/") + asked
+}
+
 // failed answers a request that got no answer.
 func (s *Service) failed(w http.ResponseWriter, r *http.Request, err error) {
 	v := visitOf(r.Context())
@@ -100,7 +107,7 @@ func (s *Service) failed(w http.ResponseWriter, r *http.Request, err error) {
 	v.mu.Unlock()
 	lost := errors.Is(err, riphttp.ErrOutcomeUnknown)
 	reached := ReachedNo
-	if lost || s.mayRepeat(r) && sends > 0 {
+	if lost || v.mayRepeat && sends > 0 {
 		reached = ReachedUnknown
 	}
 	switch reached {

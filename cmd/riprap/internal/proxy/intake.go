@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,8 @@ var (
 	errIntake = errors.New("the request body failed")
 	errSlow   = fmt.Errorf("%w: it came too slowly", errIntake)
 	errLarge  = fmt.Errorf("%w: it is larger than allowed", errIntake)
+
+	errStalled = fmt.Errorf("the service takes nothing of the request body: %w", context.DeadlineExceeded)
 )
 
 const (
@@ -23,17 +26,45 @@ const (
 	grace       = 5 * time.Second
 )
 
-// An intake is the body of a client's request. It ends a client that is too slow, and one that sends too much. Once the answer
-// has begun, both sides may pause as they like: that is how streams in both directions are.
+// An intake is the body of a client's request. It ends a client that is too slow or sends too much, and a service that does not
+// take what came. Once the answer has begun, both sides may pause as they like: that is how streams in both directions are.
 type intake struct {
 	body    io.ReadCloser
 	control *http.ResponseController
-	silence time.Duration // above zero
+	silence time.Duration // zero means that each pause is allowed
 	left    int64         // bytes that may come; negative means no limit
 	read    int64
 	spent   time.Duration // waiting for the client
+	stalled *time.Timer   // strikes when the service has taken nothing for the silence; nil means never
 	free    atomic.Bool   // the answer has begun
 	failed  atomic.Pointer[error]
+}
+
+// newIntake makes the intake of a body of at most limit bytes; zero and less mean no limit.
+func newIntake(body io.ReadCloser, control *http.ResponseController, silence time.Duration, limit int64) *intake {
+	i := &intake{body: body, control: control, silence: silence, left: -1}
+	if limit > 0 {
+		i.left = limit
+	}
+	return i
+}
+
+// watch calls give up when the service does not take what came.
+func (i *intake) watch(giveUp func()) {
+	if i.silence > 0 {
+		i.stalled = time.AfterFunc(i.silence, giveUp)
+	}
+}
+
+// turn says whose turn it is: the service's, to take what came, or not.
+func (i *intake) turn(services bool) {
+	switch {
+	case i.stalled == nil:
+	case services && !i.free.Load():
+		i.stalled.Reset(i.silence)
+	default:
+		i.stalled.Stop()
+	}
 }
 
 func (i *intake) Read(p []byte) (int, error) {
@@ -43,9 +74,9 @@ func (i *intake) Read(p []byte) (int, error) {
 	if i.left > 0 && int64(len(p)) > i.left {
 		p = p[:i.left]
 	}
-	free := i.free.Load()
+	i.turn(false)
 	began := time.Now()
-	if !free {
+	if i.silence > 0 && !i.free.Load() {
 		i.control.SetReadDeadline(began.Add(i.patience()))
 	}
 	n, err := i.body.Read(p)
@@ -63,6 +94,8 @@ func (i *intake) Read(p []byte) (int, error) {
 	case err != nil:
 		err = fmt.Errorf("%w: %w", errIntake, err)
 		i.fail(err)
+	default:
+		i.turn(true)
 	}
 	return n, err
 }
@@ -83,14 +116,19 @@ func (i *intake) patience() time.Duration {
 	return min(i.silence, max(grace+time.Duration(i.read)*time.Second/slowestBody-i.spent, time.Millisecond))
 }
 
-// release lets the client pause from now on.
+// release lets the client pause from now on, and the service too.
 func (i *intake) release() {
-	if i != nil && !i.free.Swap(true) {
-		i.control.SetReadDeadline(time.Time{})
+	if i == nil || i.free.Swap(true) {
+		return
 	}
+	i.control.SetReadDeadline(time.Time{})
+	i.turn(false)
 }
 
-func (i *intake) Close() error { return i.body.Close() }
+func (i *intake) Close() error {
+	i.turn(false)
+	return i.body.Close()
+}
 
 // err is how the client's body failed, nil if it did not.
 func (i *intake) err() error {

@@ -238,7 +238,11 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	whole := false
 	defer func() { // after a panic too
 		s.inFlight.Add(-1)
-		v.Broken = a.begun && !whole
+		if v.Broken = a.begun && !whole; v.Broken {
+			// A client that has seen nothing of the answer would take it for a connection that was closed before its request, and
+			// many send that again.
+			a.control.Flush()
+		}
 		v.end()
 	}()
 	if s.maxInFlight > 0 && n > s.maxInFlight {
@@ -246,7 +250,7 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		whole = true
 		return
 	}
-	v.trusted = s.trust.includes(r)
+	v.trusted, v.mayRepeat = s.trust.includes(r), s.mayRepeat(r)
 	if s.admit(a, r, v) {
 		s.serve(a, r, v)
 	}
@@ -256,23 +260,31 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // serve serves a request that was admitted.
 func (s *Service) serve(w http.ResponseWriter, r *http.Request, v *Visit) {
 	ctx := context.WithValue(r.Context(), visitKey{}, v)
-	if p := s.policy(r, v); p != nil {
-		ctx = riphttp.WithPolicy(ctx, p)
+	upload := s.isUpload(r, v)
+	switch {
+	case upload:
+		ctx = riphttp.WithPolicy(ctx, v.route.upload)
+	case v.route != s.rest:
+		ctx = riphttp.WithPolicy(ctx, v.route.policy)
 	}
-	s.handler.ServeHTTP(w, r.WithContext(ctx))
+	if upload && v.intake != nil {
+		var cancel context.CancelCauseFunc
+		ctx, cancel = context.WithCancelCause(ctx)
+		defer cancel(nil)
+		v.intake.watch(func() { cancel(errStalled) })
+		defer v.intake.turn(false)
+	}
+	r = r.WithContext(ctx)
+	if v.intake != nil {
+		r.Body = v.intake
+	}
+	s.handler.ServeHTTP(w, r)
 }
 
-// policy returns the policy that a request has instead of its service's, nil if it has none.
-func (s *Service) policy(r *http.Request, v *Visit) *riprap.Policy {
-	limit := cmp.Or(s.config.MaxReplay, defaultMaxReplay)
-	large := r.ContentLength < 0 || r.ContentLength > max(limit, 0)
-	switch {
-	case large && r.Body != nil && r.Body != http.NoBody && v.guard == nil:
-		return v.route.upload
-	case v.route != s.rest:
-		return v.route.policy
-	}
-	return nil
+// isUpload reports whether a request has a body that is sent on while it comes. Others are read first.
+func (s *Service) isUpload(r *http.Request, v *Visit) bool {
+	replayed := max(cmp.Or(s.config.MaxReplay, defaultMaxReplay), 0)
+	return r.Body != nil && r.Body != http.NoBody && v.guard == nil && (r.ContentLength < 0 || r.ContentLength > replayed)
 }
 
 // dispatch gives a request to the keys, or to the service.

@@ -38,15 +38,16 @@ type Visit struct {
 	Reason   string           // why it was not tried again after a failure; "" after success. One of Reasons
 	Attempts []Attempt
 
-	mu       sync.Mutex // guards what the hooks write
-	service  *Service
-	trusted  bool // the client's word on time, attempts and addresses is believed
-	route    *route
-	guard    *guarded
-	intake   *intake
-	sends    int  // requests written to the service
-	waiting  bool // for the next attempt
-	answered bool // the header of the service's answer came
+	mu        sync.Mutex // guards what the hooks write
+	service   *Service
+	trusted   bool // the client's word on time, attempts and addresses is believed
+	mayRepeat bool // the request may reach the service more than once
+	route     *route
+	guard     *guarded
+	intake    *intake
+	sends     int  // requests written to the service
+	waiting   bool // for the next attempt
+	answered  bool // the header of the service's answer came
 }
 
 // An Attempt is one send to the service.
@@ -69,7 +70,7 @@ const (
 )
 
 // Reasons are all that a Visit may have: why a failed request was not tried again.
-var Reasons = []string{"attempts", "budget", "deadline", "wait", "unsafe", "unknown", "retried", "canceled", "final"}
+var Reasons = []string{"attempts", "budget", "deadline", "wait", "unsafe", "body-too-large", "unknown", "retried", "canceled", "final"}
 
 // Failures are all that an Attempt may have.
 var Failures = []string{"refused", "dns", "tls", "connect-timeout", "timeout", "reset", "closed", "canceled", "body", "protocol", "other"}
@@ -145,6 +146,9 @@ func (v *Visit) done(now time.Time, e riprap.Event) {
 	if e.Err != nil {
 		v.Reason = reason(e.Reason)
 	}
+	if v.mayRepeat && (v.Reason == "unsafe" || v.Reason == "unknown") {
+		v.Reason = "body-too-large" // or of a length that nobody knows: it was not kept, and cannot be sent again
+	}
 }
 
 // close ends the attempt at hand.
@@ -173,6 +177,18 @@ func answered(resp *http.Response) error {
 		v.Attempts[n-1].Status = resp.StatusCode
 	}
 	return nil
+}
+
+// outOfTime notes that the answer is that of the deadline, unless the service gave it.
+func (v *Visit) outOfTime() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !v.answered && v.Problem == "" {
+		v.Problem = "deadline"
+		if v.sends == 0 {
+			v.Reached = ReachedNo
+		}
+	}
 }
 
 // reason is the word for why riphttp gave up.
@@ -235,11 +251,15 @@ func failure(err error) string {
 	return "other"
 }
 
-// methodOf is a request's method, or one word for those that anybody may make up.
+// methodOf is a request's method, or one word for those that anybody may make up. It is never a part of the request's text, which
+// would stay in memory with it, path and query included.
 func methodOf(r *http.Request) string {
-	switch r.Method {
-	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT":
-		return r.Method
+	for _, known := range methods {
+		if r.Method == known {
+			return known
+		}
 	}
 	return "OTHER"
 }
+
+var methods = [...]string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"}
