@@ -115,6 +115,9 @@ func (g *guard) find(r *http.Request) (found *guarded, doubt string) {
 		return nil, "the method is not written in upper case"
 	}
 	if found := g.exact.find(r); found != nil {
+		if spelled.MatchString(r.URL.EscapedPath()) { // a key belongs to the path as it is written
+			return nil, "its path has letters or digits that are percent-encoded"
+		}
 		return found, ""
 	}
 	if g.looks(r.Method, r) {
@@ -137,6 +140,7 @@ func (g *guard) looks(method string, r *http.Request) bool {
 var (
 	extension = regexp.MustCompile(`\.[a-z0-9]{1,5}$`)
 	parameter = regexp.MustCompile(`;[^/]*`)
+	spelled   = regexp.MustCompile(`%(2[deDE]|3[0-9]|[46][1-9a-fA-F]|[57][0-9aA]|5[fF]|7[eE])`) // unreserved (RFC 3986 section 2.3)
 )
 
 // loosePath is how the laxest service reads a path: decoded as long as there is something to decode, in lower case, without

@@ -1,0 +1,236 @@
+package proxy
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/riprap-go/riprap"
+	"github.com/riprap-go/riprap/cmd/riprap/internal/manifest"
+	"github.com/riprap-go/riprap/internal/memhttp"
+)
+
+// A drip is a body that gives a piece after each pause, so many times.
+type drip struct {
+	piece string
+	pause time.Duration
+	times int
+}
+
+func (d *drip) Read(p []byte) (int, error) {
+	if d.times == 0 {
+		return 0, io.EOF
+	}
+	d.times--
+	time.Sleep(d.pause)
+	return copy(p, d.piece), nil
+}
+
+func TestABodyThatComesTooSlowlyIsEnded(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		silence time.Duration
+		body    drip
+		length  int64 // as the client says it
+		status  int
+		after   time.Duration // the answer comes; zero: when the body has ended
+	}{
+		{"a stream at the slowest rate", 0, drip{strings.Repeat("x", 240), time.Second, 60}, -1, 200, 0},
+		{"a stream below it", 0, drip{"x", time.Second, 60}, -1, 408, 5 * time.Second},
+		{"a small body below it, which is read first", 0, drip{"x", time.Second, 60}, 60, 408, 5 * time.Second},
+		{"a pause in a fast stream", 2 * time.Second, drip{strings.Repeat("x", 4000), 3 * time.Second, 9}, -1, 408, 2 * time.Second},
+		{"a pause in a fast stream where each is allowed", -1, drip{"x", time.Minute, 9}, -1, 200, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := serving(t, manifest.Proxy{Silence: c.silence}, func(w http.ResponseWriter, r *http.Request) {
+					io.Copy(io.Discard, r.Body)
+				})
+				defer s.close()
+				whole := c.body.pause * time.Duration(c.body.times)
+				began := time.Now()
+				body := c.body
+				req := s.request("POST", "/", &body)
+				req.ContentLength = c.length
+				r := s.do(req)
+				took := time.Since(began)
+				if r.StatusCode != c.status || c.status == 408 && r.is() != "body-too-slow" {
+					t.Errorf("the answer is %d %s, want %d", r.StatusCode, r.is(), c.status)
+				}
+				if want := max(c.after, 0); want > 0 && (took < want || took > want+time.Second) || want == 0 && took != whole {
+					t.Errorf("it came after %v, want %v", took, max(want, whole))
+				}
+				time.Sleep(whole) // the client writes to the end of it
+			})
+		})
+	}
+}
+
+func TestABodyThatIsTooLargeIsRefused(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		length int64
+		size   int
+		status int
+		sends  int64
+	}{
+		{"as large as allowed", 1000, 1000, 200, 1},
+		{"said to be larger", 1001, 1001, 413, 0},
+		{"a stream as large as allowed", -1, 1000, 200, 1},
+		{"a stream that is larger", -1, 1001, 413, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var sends, got atomic.Int64
+				s := serving(t, manifest.Proxy{MaxBody: 1000}, func(w http.ResponseWriter, r *http.Request) {
+					sends.Add(1)
+					n, err := io.Copy(io.Discard, r.Body)
+					got.Store(n)
+					if err != nil {
+						panic(http.ErrAbortHandler)
+					}
+				})
+				defer s.close()
+				req := s.request("PUT", "/", io.LimitReader(strings.NewReader(strings.Repeat("x", c.size)), int64(c.size)))
+				req.ContentLength = c.length
+				r := s.do(req)
+				if r.StatusCode != c.status || c.status == 413 && r.is() != "body-too-large" || sends.Load() != c.sends || got.Load() > 1000 {
+					t.Errorf("= %d %s, %d sends, %d bytes; want %d, %d sends and no byte too many", r.StatusCode, r.is(), sends.Load(), got.Load(), c.status, c.sends)
+				}
+			})
+		})
+	}
+}
+
+func TestALargeUploadTakesAsLongAsItTakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got atomic.Int64
+		s := serving(t, manifest.Proxy{Policy: riprap.Policy{Timeout: 3 * time.Second, AttemptTimeout: 2 * time.Second}}, func(w http.ResponseWriter, r *http.Request) {
+			n, _ := io.Copy(io.Discard, r.Body)
+			got.Store(n)
+			if r.URL.Path == "/thinks" {
+				<-r.Context().Done()
+			}
+		})
+		defer s.close()
+		body := func() io.Reader { return &drip{strings.Repeat("x", 1000), time.Second, 100} }
+		if r := s.send("POST", "/", body()); r.StatusCode != 200 || got.Load() != 100_000 {
+			t.Errorf("an upload of 100 s = %d, the service got %d bytes; want 200 and all 100000", r.StatusCode, got.Load())
+		}
+		began := time.Now()
+		if r := s.send("POST", "/thinks", body()); r.StatusCode != 504 || r.is() != "outcome-unknown" || time.Since(began) != 102*time.Second {
+			t.Errorf("= %d %s after %v, want 504 outcome-unknown after the upload and the attempt's 2s", r.StatusCode, r.is(), time.Since(began))
+		}
+	})
+}
+
+func TestAServiceThatTakesNothingOfAnUploadIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		over := make(chan bool)
+		s := playing(t, manifest.Proxy{Silence: 7 * time.Second}, func(_ int, p *memhttp.Peer) {
+			p.ReadByte()
+			<-over
+		})
+		defer s.close()
+		defer close(over)
+		began := time.Now()
+		r := s.send("POST", "/", strings.NewReader(strings.Repeat("x", 1<<20)))
+		if took := time.Since(began); r.StatusCode != 504 || r.is() != "outcome-unknown" || took != 7*time.Second {
+			t.Errorf("= %d %s after %v, want 504 outcome-unknown after 7s", r.StatusCode, r.is(), took)
+		}
+	})
+}
+
+func TestAClientThatDoesNotReadIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ended := make(chan error, 1)
+		s := serving(t, manifest.Proxy{Silence: 3 * time.Second}, func(w http.ResponseWriter, r *http.Request) {
+			_, err := io.Copy(w, io.LimitReader(endless{}, 1<<30))
+			ended <- err
+		})
+		defer s.close()
+		resp, err := s.client.RoundTrip(s.request("GET", "/", nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		began := time.Now()
+		if err := <-ended; err == nil || time.Since(began) > 10*time.Second {
+			t.Errorf("the service's handler ended with %v after %v, want an error within a few seconds", err, time.Since(began))
+		}
+		if v := s.visit(); !v.Broken {
+			t.Error("the visit is not broken, want it to be")
+		}
+	})
+}
+
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
+func TestAStreamInBothDirectionsMayPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serving(t, manifest.Proxy{Silence: time.Hour}, func(w http.ResponseWriter, r *http.Request) {
+			http.NewResponseController(w).EnableFullDuplex()
+			w.WriteHeader(200)
+			http.NewResponseController(w).Flush()
+			io.Copy(w, r.Body)
+		})
+		defer s.close()
+		h2 := s.front.HTTP2()
+		defer h2.CloseIdleConnections()
+		resp, err := h2.RoundTrip(s.request("POST", "/", &drip{"x", 10 * time.Minute, 3}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if body, err := io.ReadAll(resp.Body); string(body) != "xxx" || err != nil {
+			t.Errorf("the stream is %q, %v; want xxx", body, err)
+		}
+	})
+}
+
+func TestAnUploadIsSentOnWhileItComes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first := make(chan bool)
+		s := serving(t, manifest.Proxy{}, func(w http.ResponseWriter, r *http.Request) {
+			r.Body.Read(make([]byte, 1))
+			close(first)
+			io.Copy(io.Discard, r.Body)
+		})
+		defer s.close()
+		more, rest := io.Pipe()
+		go func() {
+			io.WriteString(rest, "begin")
+			<-first // or the test hangs
+			rest.CloseWithError(nil)
+		}()
+		if r := s.send("POST", "/", more); r.StatusCode != 200 {
+			t.Errorf("= %d, want 200", r.StatusCode)
+		}
+	})
+}
+
+func TestABodyThatBreaksOffIsTheClients(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serving(t, manifest.Proxy{}, func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) })
+		defer s.close()
+		req := s.request("POST", "/", io.MultiReader(strings.NewReader("part"), broken{}))
+		req.ContentLength = 10
+		if _, err := s.client.RoundTrip(req); err == nil {
+			t.Error("a request whose body fails got an answer, want its error")
+		}
+		if v := s.visit(); v.Reached != ReachedNo || len(v.Attempts) != 0 {
+			t.Errorf("reached %q with %d attempts, want no and none", v.Reached, len(v.Attempts))
+		}
+	})
+}
+
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { return 0, errors.New("the disk failed") }
