@@ -71,7 +71,7 @@ func forwards(r *http.Request) (left uint64, ok bool) {
 func (s *Service) rewrite(p *httputil.ProxyRequest) {
 	in, out := p.In, p.Out
 	out.URL.Scheme, out.URL.Host = s.to.Scheme, s.to.Host
-	out.URL.RawQuery = in.URL.RawQuery
+	out.URL.RawQuery = oneWord.Replace(in.URL.RawQuery)
 	if path := s.path(in); path != out.URL.EscapedPath() {
 		out.URL.Opaque = path // as the client wrote it, not as package url would
 	}
@@ -87,10 +87,14 @@ func (s *Service) rewrite(p *httputil.ProxyRequest) {
 	out.Header.Add("Via", strings.TrimPrefix(in.Proto, "HTTP/")+" "+via)
 }
 
+// oneWord keeps a query within the one word that it may be. HTTP/2 has no such limits: what stands behind a blank there would
+// be the protocol of an HTTP/1 request, or a request of its own.
+var oneWord = strings.NewReplacer(" ", "%20", "#", "%23")
+
 // path returns the path that the service is asked for.
 func (s *Service) path(in *http.Request) string {
 	asked, _, _ := strings.Cut(in.RequestURI, "?")
-	if !strings.HasPrefix(asked, "/") || strings.HasPrefix(asked, "//") || strings.Contains(asked, "#") {
+	if !strings.HasPrefix(asked, "/") || strings.HasPrefix(asked, "//") || strings.ContainsAny(asked, " #") {
 		asked = in.URL.EscapedPath() // * or with a host before it; or to be taken for a host; or one that is no path
 	}
 	if asked == "*" {

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -41,6 +42,36 @@ func TestTheServiceGetsWhatTheClientAsked(t *testing.T) {
 					t.Errorf("asked for %q, status %d, the service got %q, want %q", c.asked, r.StatusCode, got, c.want)
 				}
 			})
+		})
+	}
+}
+
+// HTTP/2 has no request line, so what would end it may stand anywhere.
+func TestNothingCanBeAddedToTheRequestLine(t *testing.T) {
+	for asked, want := range map[string]string{
+		"/a HTTP/1.1":             "/a%20HTTP/1.1",
+		"/a?b HTTP/1.1":           "/a?b%20HTTP/1.1",
+		"/a#b?c#d":                "/a%23b?c%23d",
+		"/ HTTP/1.1\r\nX-Not: so": "/%20HTTP/1.1%0D%0AX-Not:%20so",
+		"/?q\r\nX-Not: so":        "",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			got := ""
+			s := serving(t, manifest.Proxy{}, func(w http.ResponseWriter, r *http.Request) {
+				got = r.RequestURI
+				if r.Header.Get("X-Not") != "" {
+					t.Error("a field came out of the path")
+				}
+			})
+			defer s.close()
+			req := httptest.NewRequest("GET", "/", nil) // as a server makes it of what arrived
+			path, query, _ := strings.Cut(asked, "?")
+			req.RequestURI, req.URL = asked, &url.URL{Path: path, RawQuery: query}
+			w := httptest.NewRecorder()
+			s.proxy.ServeHTTP(w, req)
+			if got != want || want == "" && w.Code < 400 {
+				t.Errorf("asked for %q, status %d, the service got %q, want %q", asked, w.Code, got, want)
+			}
 		})
 	}
 }

@@ -234,3 +234,58 @@ func TestABodyThatBreaksOffIsTheClients(t *testing.T) {
 type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, errors.New("the disk failed") }
+
+func TestTheServiceMayThinkForLongerThanAClientMayPause(t *testing.T) {
+	for _, length := range []int64{5, -1} { // read first, and sent on
+		synctest.Test(t, func(t *testing.T) {
+			s := serving(t, manifest.Proxy{Silence: 2 * time.Second}, func(w http.ResponseWriter, r *http.Request) {
+				io.Copy(io.Discard, r.Body)
+				select {
+				case <-time.After(8 * time.Second):
+				case <-r.Context().Done():
+					panic(http.ErrAbortHandler)
+				}
+			})
+			defer s.close()
+			req := s.request("POST", "/", struct{ io.Reader }{strings.NewReader("hello")})
+			req.ContentLength = length
+			if r := s.do(req); r.StatusCode != 200 {
+				t.Errorf("a body of length %d = %d %s, want 200 after 8s", length, r.StatusCode, r.is())
+			}
+		})
+	}
+}
+
+func TestWhatIsTooLargeToBeKeptIsSentOnce(t *testing.T) {
+	for _, c := range []struct {
+		size   int
+		length bool // is told
+		sends  int64
+		reason string
+	}{
+		{65536, true, 4, "attempts"},
+		{65537, true, 1, "body-too-large"},
+		{90000, true, 1, "body-too-large"},
+		{100, false, 1, "body-too-large"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var sends atomic.Int64
+			s := serving(t, manifest.Proxy{}, func(w http.ResponseWriter, r *http.Request) {
+				sends.Add(1)
+				if n, err := io.Copy(io.Discard, r.Body); n != int64(c.size) || err != nil {
+					t.Errorf("the service got %d bytes, %v; want all %d", n, err, c.size)
+				}
+				http.Error(w, "later", 503)
+			})
+			defer s.close()
+			req := s.request("PUT", "/", struct{ io.Reader }{strings.NewReader(strings.Repeat("x", c.size))})
+			if req.ContentLength = -1; c.length {
+				req.ContentLength = int64(c.size)
+			}
+			r := s.do(req)
+			if v := s.visit(); r.StatusCode != 503 || r.body != "later\n" || sends.Load() != c.sends || v.Reason != c.reason {
+				t.Errorf("%d bytes = %d %q after %d sends, reason %q; want the service's 503, %d sends, %q", c.size, r.StatusCode, r.body, sends.Load(), v.Reason, c.sends, c.reason)
+			}
+		})
+	}
+}

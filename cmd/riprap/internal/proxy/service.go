@@ -369,7 +369,7 @@ func newScope(p *manifest.Proxy) (func(*http.Request) string, error) {
 		name = http.CanonicalHeaderKey(name)
 		return func(r *http.Request) string {
 			values := r.Header[name]
-			if len(values) != 1 || values[0] == "" { // of several a service may read another one
+			if len(values) != 1 || values[0] == "" || isHopByHop(r, name) { // of several a service may read another one
 				return ""
 			}
 			return service + values[0]
@@ -380,4 +380,16 @@ func newScope(p *manifest.Proxy) (func(*http.Request) string, error) {
 		return nil, errors.New("scope is missing: say whose keys they are, by header:NAME, or single-tenant if everybody may see every answer")
 	}
 	return nil, fmt.Errorf("scope %q: want header:NAME or single-tenant", p.Scope)
+}
+
+// isHopByHop reports whether a request says that one of its fields is for us alone and not for the service.
+func isHopByHop(r *http.Request, name string) bool {
+	for _, list := range r.Header["Connection"] {
+		for token := range strings.SplitSeq(list, ",") {
+			if strings.EqualFold(strings.TrimSpace(token), name) {
+				return true
+			}
+		}
+	}
+	return false
 }

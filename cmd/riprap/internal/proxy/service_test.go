@@ -168,6 +168,10 @@ func TestAnAnswerIsReplayedWithoutTheService(t *testing.T) {
 		if r.is() != "scope-missing" {
 			t.Errorf("a request of two customers = %d %s, want scope-missing", r.StatusCode, r.is())
 		}
+		r = s.send("POST", "/charge", nil, "X-Customer", "a", "Connection", "close, x-customer", "Idempotency-Key", "k")
+		if r.is() != "scope-missing" {
+			t.Errorf("a request whose customer the service is not to see = %d %s, want scope-missing", r.StatusCode, r.is())
+		}
 	})
 }
 
