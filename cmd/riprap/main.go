@@ -20,6 +20,7 @@ import (
 	"github.com/riprap-go/riprap/cmd/riprap/internal/flaky"
 	"github.com/riprap-go/riprap/cmd/riprap/internal/keys"
 	"github.com/riprap-go/riprap/cmd/riprap/internal/lab"
+	"github.com/riprap-go/riprap/cmd/riprap/internal/proxy"
 	"github.com/riprap-go/riprap/internal/suggest"
 )
 
@@ -30,9 +31,13 @@ type command struct {
 	run   func(ctx context.Context, args []string, stdout, stderr io.Writer) error
 }
 
+// onHangup is the command that does something of its own at SIGHUP, as servers do.
+const onHangup = "proxy"
+
 // commands is what "riprap help" lists, in this order. A new subcommand is one more line.
 var commands = []command{
 	{"demo", "a retry storm, first with a tutorial's loop, then with riprap (22 s)", demo.Run},
+	{"proxy", "riprap in front of a service in any language: retries, deadlines, keys", proxy.Run},
 	{"call", "one HTTP call with retries, like curl, and why each was made", call.Run},
 	{"flaky", "a server that fails on purpose, by a script, and logs what arrives", flaky.Run},
 	{"audit", "what any program's retries lack: jitter, limits, Retry-After", audit.Run},
@@ -45,7 +50,7 @@ func main() {
 	// The first Ctrl-C asks the subcommand to end and to say what it knows; the second one ends the process.
 	// So does a terminal that is closed: processes that a subcommand has started would outlive it. Under nohup it goes on.
 	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) {
+	if !signal.Ignored(syscall.SIGHUP) && (len(os.Args) < 2 || os.Args[1] != onHangup) {
 		ends = append(ends, syscall.SIGHUP)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), ends...)
