@@ -11,6 +11,7 @@ import (
 	"os"
 
 	"github.com/riprap-go/riprap/cmd/riprap/internal/exit"
+	"github.com/riprap-go/riprap/cmd/riprap/internal/keystore"
 	"github.com/riprap-go/riprap/internal/suggest"
 )
 
@@ -100,6 +101,11 @@ func wrong(verb string, err error) error {
 func write(w io.Writer, text string) error {
 	_, err := io.WriteString(w, text)
 	return err
+}
+
+// open opens the store that --store names.
+func open(ctx context.Context, dsn string) (*keystore.Store, error) {
+	return keystore.Place{DSN: dsn, Label: "--store", Program: "riprap keys"}.Open(ctx)
 }
 
 // newFlags are those of a verb, with the one that all have.

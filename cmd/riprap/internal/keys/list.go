@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/riprap-go/riprap/cmd/riprap/internal/exit"
+	"github.com/riprap-go/riprap/cmd/riprap/internal/keystore"
 	"github.com/riprap-go/riprap/cmd/riprap/internal/terminal"
 	"github.com/riprap-go/riprap/idempotency"
 )
@@ -53,7 +54,7 @@ func list(ctx context.Context, args []string, _ io.Reader, stdout io.Writer) err
 	}
 	defer s.Close()
 
-	var out printer = &table{w: stdout, on: terminal.Look(stdout), only: only, where: s.name}
+	var out printer = &table{w: stdout, on: terminal.Look(stdout), only: only, where: s.Name()}
 	if asJSON {
 		out = &lines{w: stdout}
 	}
@@ -62,7 +63,7 @@ func list(ctx context.Context, args []string, _ io.Reader, stdout io.Writer) err
 	for {
 		records, err := s.List(ctx, filter)
 		if err != nil {
-			return s.failed(err)
+			return s.Failed(err)
 		}
 		for i := range records {
 			found++
@@ -86,8 +87,8 @@ func list(ctx context.Context, args []string, _ io.Reader, stdout io.Writer) err
 
 // unopened is the error of a store that could not be opened.
 func unopened(verb string, err error) error {
-	if config, ok := errors.AsType[configError](err); ok {
-		return wrong(verb, config.error)
+	if config, ok := errors.AsType[*keystore.ConfigError](err); ok {
+		return wrong(verb, config.Err)
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/riprap-go/riprap/cmd/riprap/internal/keystore"
 	"github.com/riprap-go/riprap/idempotency"
 	"github.com/riprap-go/riprap/internal/suggest"
 )
@@ -52,7 +53,7 @@ func (p *pick) take(rest []string) error {
 }
 
 // find returns the key that is meant, with its answer.
-func (p *pick) find(ctx context.Context, s *store, stdin io.Reader) (idempotency.Record, error) {
+func (p *pick) find(ctx context.Context, s *keystore.Store, stdin io.Reader) (idempotency.Record, error) {
 	id, err := p.id(ctx, s, stdin)
 	if err != nil {
 		return idempotency.Record{}, err
@@ -60,22 +61,22 @@ func (p *pick) find(ctx context.Context, s *store, stdin io.Reader) (idempotency
 	r, err := s.Show(ctx, id)
 	switch {
 	case errors.Is(err, idempotency.ErrNotFound) && strings.ContainsAny(p.operation, "{}"):
-		return r, fmt.Errorf("no such key in %s: --operation %q is a pattern, as the list shows it: want the path of the request, such as /customers/7, unless the service's operations are patterns (ID %s)", s.name, p.operation, id)
+		return r, fmt.Errorf("no such key in %s: --operation %q is a pattern, as the list shows it: want the path of the request, such as /customers/7, unless the service's operations are patterns (ID %s)", s.Name(), p.operation, id)
 	case errors.Is(err, idempotency.ErrNotFound) && p.digits == "":
-		return r, fmt.Errorf("no such key in %s: it was never used with this scope and operation, it was freed, or its time is over (ID %s)", s.name, id)
+		return r, fmt.Errorf("no such key in %s: it was never used with this scope and operation, it was freed, or its time is over (ID %s)", s.Name(), id)
 	case errors.Is(err, idempotency.ErrNotFound):
-		return r, fmt.Errorf("no key %s in %s: it was freed, or its time is over", p.digits, s.name)
+		return r, fmt.Errorf("no key %s in %s: it was freed, or its time is over", p.digits, s.Name())
 	case err != nil:
-		return r, s.failed(err)
+		return r, s.Failed(err)
 	}
 	return r, nil
 }
 
-func (p *pick) id(ctx context.Context, s *store, stdin io.Reader) (idempotency.ID, error) {
+func (p *pick) id(ctx context.Context, s *keystore.Store, stdin io.Reader) (idempotency.ID, error) {
 	if p.digits == "" {
 		key, err := readKey(p.keyFile, stdin)
 		if err != nil {
-			return idempotency.ID{}, configError{fmt.Errorf("--key-file: %w", err)}
+			return idempotency.ID{}, &keystore.ConfigError{Err: fmt.Errorf("--key-file: %w", err)}
 		}
 		return idempotency.NewID(p.scope, p.operation, key), nil
 	}
@@ -84,7 +85,7 @@ func (p *pick) id(ctx context.Context, s *store, stdin io.Reader) (idempotency.I
 	}
 	records, err := s.List(ctx, idempotency.Filter{After: before(p.digits), Limit: 2})
 	if err != nil {
-		return idempotency.ID{}, s.failed(err)
+		return idempotency.ID{}, s.Failed(err)
 	}
 	n := 0
 	for n < len(records) && strings.HasPrefix(records[n].ID.String(), p.digits) {
@@ -92,7 +93,7 @@ func (p *pick) id(ctx context.Context, s *store, stdin io.Reader) (idempotency.I
 	}
 	switch n {
 	case 0:
-		return idempotency.ID{}, fmt.Errorf("no key begins with %s in %s: it was freed, or its time is over", p.digits, s.name)
+		return idempotency.ID{}, fmt.Errorf("no key begins with %s in %s: it was freed, or its time is over", p.digits, s.Name())
 	case 1:
 		return records[0].ID, nil
 	default:

@@ -90,7 +90,7 @@ func resolve(ctx context.Context, args []string, stdin io.Reader, stdout io.Writ
 	case errors.Is(err, idempotency.ErrSettled):
 		return fmt.Errorf("%s: it is not stuck any more: a run holds it, or has completed it meanwhile; riprap keys show tells", r.ID)
 	case err != nil:
-		return s.failed(err)
+		return s.Failed(err)
 	}
 	did := "free: the next request with the key runs"
 	if made != nil {

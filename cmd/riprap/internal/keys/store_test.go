@@ -175,14 +175,6 @@ func TestErrorOfSeveralServersIsOneLine(t *testing.T) {
 	}
 }
 
-func TestServerIsNotWaitedForLongerThanTold(t *testing.T) {
-	for dsn, want := range map[string]time.Duration{"postgres://u@h/shop": 10 * time.Second, "postgres://u@h/shop?connect_timeout=3": 3 * time.Second} {
-		if config, err := configure(dsn); err != nil || config.ConnectTimeout != want {
-			t.Errorf("configure(%s) waits %v, %v, want %v", dsn, config.ConnectTimeout, err, want)
-		}
-	}
-}
-
 // The server takes the connection and says nothing.
 func TestCtrlCEndsTheWaitForAServer(t *testing.T) {
 	arrived, over := make(chan struct{}), make(chan struct{})

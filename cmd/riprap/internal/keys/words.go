@@ -2,6 +2,7 @@ package keys
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -102,4 +103,12 @@ func printable(text string) string {
 		}
 		return c
 	}, text)
+}
+
+// counted is a number with its word.
+func counted(n int, one, several string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + several
 }

@@ -17,6 +17,7 @@ import (
 	"syscall"
 
 	"github.com/riprap-go/riprap/cmd/riprap/internal/exit"
+	"github.com/riprap-go/riprap/cmd/riprap/internal/keystore"
 )
 
 // Run is the subcommand. It serves until ctx is done. SIGHUP makes it read its configuration again.
@@ -64,7 +65,7 @@ type process struct {
 	base   context.Context // of all requests; its end cuts them
 	cut    context.CancelCauseFunc
 	ready  atomic.Bool
-	store  *store // nil as long as no pattern needs keys
+	store  *keystore.Store // nil as long as no pattern needs keys
 	reaper sync.WaitGroup
 	watch  Watch
 

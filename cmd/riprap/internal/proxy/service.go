@@ -359,8 +359,10 @@ func (p *bufferPool) Put(b []byte) { p.Pool.Put(&b) }
 // newScope makes the function that says whose key a request has.
 func newScope(p *manifest.Proxy) (func(*http.Request) string, error) {
 	name, isField := strings.CutPrefix(p.Scope, "header:")
-	service := p.Service + "\x00"
+	service := p.Service + "/" // riprap keys --scope payments/42
 	switch {
+	case strings.Contains(p.Service, "/") && p.Scope != "":
+		return nil, fmt.Errorf("service %q: the name of one that has keys is a part of their scope, and has no / in it", p.Service)
 	case p.Scope == "single-tenant":
 		return func(*http.Request) string { return service }, nil
 	case isField && http.CanonicalHeaderKey(name) == "Host":
