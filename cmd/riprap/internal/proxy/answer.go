@@ -38,6 +38,9 @@ func (a *answer) begin(code int) {
 		a.visit.outOfTime()
 	}
 	a.visit.intake.release()
+	if _, told := a.Header()["Content-Type"]; !told {
+		a.Header()["Content-Type"] = nil // else net/http would guess one
+	}
 	if a.close && code != http.StatusSwitchingProtocols {
 		a.Header().Set("Connection", "close")
 	}

@@ -125,6 +125,22 @@ func TestWhatAClientSaysOfItselfIsBelievedIfItIsTrusted(t *testing.T) {
 	}
 }
 
+func TestNoContentTypeIsMadeUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serving(t, manifest.Proxy{AcceptKey: []string{"POST /"}}, func(w http.ResponseWriter, r *http.Request) {
+			w.Header()["Content-Type"] = nil
+			w.Write([]byte("<html>"))
+		})
+		defer s.close()
+		for range 2 { // the second one is a replay
+			r := s.send("POST", "/", nil, "X-Customer", "a", "Idempotency-Key", "k")
+			if values, ok := r.Header["Content-Type"]; ok || r.body != "<html>" {
+				t.Errorf("the answer is %q of type %q, want <html> and none", r.body, values)
+			}
+		}
+	})
+}
+
 func TestTrailersPassInBothDirections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serving(t, manifest.Proxy{}, func(w http.ResponseWriter, r *http.Request) {
