@@ -105,7 +105,7 @@ func NewService(p manifest.Proxy, keys idempotency.Store, watch Watch) (*Service
 		MaxReplay:   p.MaxReplay,
 		Repeatable:  s.mayRepeat,
 	}
-	s.forward = &httputil.ReverseProxy{
+	forward := &httputil.ReverseProxy{
 		Rewrite:        s.rewrite,
 		Transport:      s.transport,
 		BufferPool:     buffers,
@@ -113,6 +113,10 @@ func NewService(p manifest.Proxy, keys idempotency.Store, watch Watch) (*Service
 		ErrorHandler:   s.failed,
 		ErrorLog:       log.New(io.Discard, "", 0), // its lines hold addresses; what they tell is in the Visit
 	}
+	s.forward = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header()["Content-Type"] = nil // an answer without one gets none: net/http would guess
+		forward.ServeHTTP(w, r)
+	})
 	s.ours = oursWith(&p)
 	if !s.guard.exact.empty {
 		if keys == nil {
