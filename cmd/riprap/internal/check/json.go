@@ -3,8 +3,6 @@ package check
 import (
 	"encoding/json"
 	"math"
-	"strconv"
-	"strings"
 
 	"github.com/riprap-go/riprap/chain"
 	"github.com/riprap-go/riprap/cmd/riprap/internal/manifest"
@@ -87,13 +85,4 @@ func index(call int) *int {
 }
 
 // place is where what a finding speaks of is written.
-func (r *report) place(f chain.Finding) manifest.Place {
-	path := []string{"services", f.Service}
-	if f.Call >= 0 {
-		path = append(path, "calls", strconv.Itoa(f.Call))
-	}
-	if f.Field != "" {
-		path = append(path, strings.Split(f.Field, ".")...)
-	}
-	return r.file.Place(path...)
-}
+func (r *report) place(f chain.Finding) manifest.Place { return r.file.FindingPlace(f) }

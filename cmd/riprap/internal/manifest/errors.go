@@ -12,7 +12,7 @@ type Error struct {
 	File         string // its name, such that it can be printed
 	Line, Column int    // from 1; columns are characters
 	Message      string // what is wrong and, if it can be told, what was meant
-	Excerpt      string // the line, with marks below it
+	Excerpt      string // the line, with marks below it; "" if it may hold a secret
 }
 
 // Error is a line, and the excerpt below it.

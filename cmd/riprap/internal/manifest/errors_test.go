@@ -38,7 +38,7 @@ func TestAnErrorSaysWhereItIsAndWhatWasMeant(t *testing.T) {
 		"behind the end":          {"services: {a: }\n...\nfoo: [\n", "3:6: not YAML: while parsing a flow node: did not find expected node content"},
 		"a slip in a key":         {"services: {a: {limt: 3s}}", `1:16: a service has no key "limt", did you mean "limit"?`},
 		"another style of key":    {a("policy: {max_attempts: 3}"), `1:41: a policy has no key "max_attempts", did you mean "maxAttempts"?`},
-		"a key from elsewhere":    {"services: {a: {replicas: 3}}", `1:16: a service has no key "replicas": want limit, lease, retention or calls`},
+		"a key from elsewhere":    {"services: {a: {replicas: 3}}", `1:16: a service has no key "replicas": want limit, lease, retention, calls or proxy`},
 		"a service twice":         {"services:\n  a:\n  b:\n  a: {limit: 3s}\n", `4:3: services has "a" twice, first in line 2`},
 		"a key twice":             {"services: {a: {limit: 3s, limit: 3s}}", `1:27: a service has "limit" twice, first in line 1`},
 		"no to":                   {"services: {a: {calls: [{keyed: true}]}}", `1:24: a call without "to", the name of the service called`},
@@ -118,11 +118,11 @@ func TestAnErrorShowsItsLine(t *testing.T) {
 			"   1 | services: {é: {limit: soon}}\n     |                       ^^^^\n"},
 		"behind wide characters and accents": {"services: {決済e\u0301: {limit: soon}}\n", "f:1:26: limit: want a duration such as 500ms, 10s or 1m30s, or none, got \"soon\"\n" +
 			"   1 | services: {決済e\u0301: {limit: soon}}\n     |                           ^^^^\n"},
-		"a wide key": {"services: {a: {決済: 5s}}\n", "f:1:16: a service has no key \"決済\": want limit, lease, retention or calls\n" +
+		"a wide key": {"services: {a: {決済: 5s}}\n", "f:1:16: a service has no key \"決済\": want limit, lease, retention, calls or proxy\n" +
 			"   1 | services: {a: {決済: 5s}}\n     |                ^^^^\n"},
-		"a very long key": {"services: {a: {? " + strings.Repeat("k", 5000) + "}}\n", "f:1:18: a service has no key \"" + strings.Repeat("k", 39) + "…\": want limit, lease, retention or calls\n" +
+		"a very long key": {"services: {a: {? " + strings.Repeat("k", 5000) + "}}\n", "f:1:18: a service has no key \"" + strings.Repeat("k", 39) + "…\": want limit, lease, retention, calls or proxy\n" +
 			"   1 | services: {a: {? " + strings.Repeat("k", 55) + "…\n     |                  " + strings.Repeat("^", 56) + "\n"},
-		"what cannot be printed": {"services: {a: {x\u202e: 3}} \n", "f:1:16: a service has no key \"x\\u202e\": want limit, lease, retention or calls\n" +
+		"what cannot be printed": {"services: {a: {x\u202e: 3}} \n", "f:1:16: a service has no key \"x\\u202e\": want limit, lease, retention, calls or proxy\n" +
 			"   1 | services: {a: {x\ufffd: 3}}\n     |                ^^\n"},
 		"a long line": {"services: {" + strings.Repeat("abcd: {}, ", 20) + "a: {limit: 5}, " + strings.Repeat("dcba: {}, ", 2000) + "}\n",
 			"f:1:1"},

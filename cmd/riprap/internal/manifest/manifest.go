@@ -26,8 +26,11 @@ const Largest = 1 << 20
 
 // A File is what was read from a riprap.yaml.
 type File struct {
-	Name  string // as it was given; - is "stdin"
-	Chain chain.Chain
+	Name  string      // as it was given; - is "stdin"
+	Chain chain.Chain // with each proxy as a service of its own, before the one that it stands in front of
+
+	Proxies  []Proxy // in the order of their services
+	Proxying Proxying
 
 	source source
 	places map[string]*yaml.Node // by path; marked only when somebody asks

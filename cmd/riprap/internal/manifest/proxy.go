@@ -1,10 +1,13 @@
 package manifest
 
 import (
+	"cmp"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/riprap-go/riprap"
+	"github.com/riprap-go/riprap/chain"
 )
 
 // A Proxy is how "riprap proxy" stands in front of one service. Sizes are bytes. Of a limit, zero means the proxy's default
@@ -18,7 +21,7 @@ type Proxy struct {
 	TLSCert, TLSKey string // files in PEM form; "" means that it listens without TLS
 	CA              string // file in PEM form with the roots that the service's certificate is checked by; "" means the system's
 
-	Policy         riprap.Policy // up to the header of the service's answer
+	Policy         riprap.Policy // up to the header of the service's answer; see Effective
 	ConnectTimeout time.Duration
 	Silence        time.Duration // longest pause of either side within a body
 	Adaptive       bool          // each route learns its own attempt bound
@@ -52,5 +55,120 @@ type Route struct {
 type Proxying struct {
 	Admin string        // host:port of the admin listener; "" means the default, "none" none
 	Store string        // of the idempotency keys: a SQLite file or postgres://…; "" means the default
-	Drain time.Duration // how long a proxy that ends waits for the requests under way
+	Drain time.Duration // how long a proxy that ends waits for the requests under way; negative means forever
+}
+
+// What a proxy takes for zero figures. Two proxies, one behind the other, then keep within the ten calls that a chain allows.
+const (
+	proxyAttempts  = 3
+	proxyTimeout   = 30 * time.Second
+	endlessAttempt = 10 * time.Second // where there is no total
+)
+
+// Effective returns a policy of a proxy with the figures that it takes for zero: three attempts, 30 seconds in all, and for each
+// attempt what is left of them for it when the waits between them are as long as they may be.
+func Effective(p riprap.Policy) riprap.Policy {
+	p.MaxAttempts = cmp.Or(p.MaxAttempts, proxyAttempts)
+	p.Timeout = cmp.Or(p.Timeout, proxyTimeout)
+	if p.AttemptTimeout != 0 {
+		return p
+	}
+	p.AttemptTimeout = endlessAttempt
+	if p.Timeout > 0 && p.MaxAttempts > 0 && p.MaxAttempts <= 100 {
+		left, wait := p.Timeout, time.Duration(0)
+		for n := 1; n < p.MaxAttempts; n++ {
+			wait = p.Backoff.Delay(n, wait, 0) // with zero drawn it is the longest
+			left -= wait
+		}
+		if each := (left / time.Duration(p.MaxAttempts)).Truncate(time.Millisecond); each > 0 {
+			p.AttemptTimeout = each
+		}
+	}
+	return p
+}
+
+// hop is behind a service's name for what stands in front of it.
+const hop = " (proxy)"
+
+// Hop returns the proxy as a link of a chain: a service that calls the one behind it.
+func Hop(p *Proxy) chain.Service {
+	policy := Effective(p.Policy)
+	if policy.Budget == nil {
+		policy.Budget = &riprap.Budget{} // that of riphttp
+	}
+	s := chain.Service{Name: p.Service + hop, Calls: []chain.Call{{
+		To: p.Service, Policy: policy,
+		Idempotent: true, // what is not is sent once, unless the service honors keys
+		Keyed:      p.UpstreamKeys,
+	}}}
+	if len(p.RequireKey)+len(p.AcceptKey) > 0 {
+		s.Lease, s.Retention = p.Lease, p.Retention
+	}
+	return s
+}
+
+// front puts the proxies into the chain, each before its service.
+func (f *File) front() {
+	if len(f.Proxies) == 0 {
+		return
+	}
+	proxies := map[string]*Proxy{}
+	for i := range f.Proxies {
+		proxies[f.Proxies[i].Service] = &f.Proxies[i]
+	}
+	var services []chain.Service
+	for _, s := range f.Chain.Services {
+		for i := range s.Calls {
+			if proxies[s.Calls[i].To] != nil {
+				s.Calls[i].To += hop
+			}
+		}
+		if p := proxies[s.Name]; p != nil {
+			services = append(services, Hop(p))
+			s.Lease, s.Retention = 0, 0 // it is the proxy that keeps keys
+		}
+		services = append(services, s)
+	}
+	f.Chain.Services = services
+}
+
+// AtProxy reports whether a finding is about a proxy or the service behind it, and not about who calls it.
+func (f *File) AtProxy(finding chain.Finding) bool {
+	for _, p := range f.Proxies {
+		if finding.Service == p.Service+hop || finding.Service == p.Service && finding.Call < 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// FindingPlace finds where the figure is written that a finding is about.
+func (f *File) FindingPlace(finding chain.Finding) Place {
+	path := []string{"services", finding.Service}
+	fields := strings.Split(finding.Field, ".")
+	if name, ok := strings.CutSuffix(finding.Service, hop); ok && f.hasProxy(name) {
+		path[1] = name
+		switch fields[0] {
+		case "lease", "retention":
+		case "keyed", "idempotent":
+			path, fields = append(path, "proxy"), []string{"upstreamKeys"}
+		default:
+			path = append(path, "proxy")
+		}
+	} else if finding.Call >= 0 {
+		path = append(path, "calls", index(finding.Call))
+	}
+	if finding.Field != "" {
+		path = append(path, fields...)
+	}
+	return f.Place(path...)
+}
+
+func (f *File) hasProxy(service string) bool {
+	for _, p := range f.Proxies {
+		if p.Service == service {
+			return true
+		}
+	}
+	return false
 }

@@ -42,6 +42,14 @@ func (r *reader) fail(at Place, what string) {
 	r.errs = append(r.errs, &e)
 }
 
+// hush tells a mistake without the line that it is in, which may hold a password.
+func (r *reader) hush(n *yaml.Node, what string) {
+	at, before := r.source.mark(n), len(r.errs)
+	if r.fail(at, what); len(r.errs) > before {
+		r.errs[before].Excerpt = ""
+	}
+}
+
 func (r *reader) failf(n *yaml.Node, format string, args ...any) {
 	r.fail(r.source.mark(n), fmt.Sprintf(format, args...))
 }

@@ -18,6 +18,7 @@ func (r *reader) chain(root *yaml.Node) {
 	fields := []field{
 		{"services", func(n *yaml.Node, path []string) { named = true; r.services(n, path) }},
 		{"maxCalls", r.count(&c.MaxCalls, 1)},
+		{"proxy", r.proxying},
 	}
 	if root.Kind == yaml.MappingNode {
 		for i := 0; i+1 < len(root.Content); i += 2 {
@@ -29,6 +30,8 @@ func (r *reader) chain(root *yaml.Node) {
 	if r.object(root, nil, "the file", fields...) && !named {
 		r.failf(root, `the file has no "services"`)
 	}
+	r.together()
+	r.front()
 }
 
 func (r *reader) services(n *yaml.Node, path []string) {
@@ -45,19 +48,30 @@ func (r *reader) services(n *yaml.Node, path []string) {
 	}
 }
 
+func index(i int) string { return strconv.Itoa(i) }
+
 // within is a path and one more step.
 func within(path []string, step string) []string { return append(path[:len(path):len(path)], step) }
 
 // service reads one service. Nothing behind its name is a service that has no figures and calls nobody.
 func (r *reader) service(n *yaml.Node, path []string) {
 	s := chain.Service{Name: path[len(path)-1]}
+	var front *Proxy
 	if n = follow(n); n.ShortTag() != "!!null" {
 		r.object(n, path, "a service",
 			field{"limit", r.limit(&s.Limit)},
 			field{"lease", r.duration(&s.Lease)},
 			field{"retention", r.duration(&s.Retention)},
 			field{"calls", func(n *yaml.Node, path []string) { s.Calls = r.calls(n, path) }},
+			field{"proxy", func(n *yaml.Node, path []string) {
+				front = &Proxy{Service: s.Name}
+				r.proxy(front)(n, path)
+			}},
 		)
+	}
+	if front != nil {
+		front.Lease, front.Retention = s.Lease, s.Retention
+		r.Proxies = append(r.Proxies, *front)
 	}
 	s.Limit = max(s.Limit, 0) // of a service, none is what leaving it out means
 	r.Chain.Services = append(r.Chain.Services, s)
@@ -72,7 +86,7 @@ func (r *reader) calls(n *yaml.Node, path []string) (calls []chain.Call) {
 		if r.spent(item) {
 			break
 		}
-		calls = append(calls, r.call(item, within(path, strconv.Itoa(i))))
+		calls = append(calls, r.call(item, within(path, index(i))))
 	}
 	return calls
 }

@@ -124,6 +124,7 @@ func (broken) Read([]byte) (int, error) { return 0, io.ErrNoProgress }
 
 func FuzzEveryErrorHasItsPlace(f *testing.F) {
 	f.Add("x-a: &a {limit: 3s}\nx-b: &b {<<: [*a, *a]}\nservices: {a: *b, c: {calls: &c [{to: a}]}, d: {calls: *c}}\n")
+	f.Add("proxy: {admin: none, drain: 3s}\nservices: {a: {proxy: {listen: 'h:1', to: 'http://h', routes: [/x, {match: /y, policy: {budget: none}}], requireKey: [POST /c], scope: single-tenant, trust: ['::/0'], maxBody: 1KiB}}}\n")
 	f.Add("x: &a {<<: *a}\nservices:\n  a: {limit: 3s, calls: [{to: b, policy: {backoff: {jitter: none}}}]}\n")
 	f.Add("services:\r\n\ta: \"\\e\u2028\xff\n...\n---\n%YAML 1.2\n")
 	f.Fuzz(func(t *testing.T, text string) {

@@ -75,8 +75,7 @@ func newGuard(p *manifest.Proxy) (*guard, error) {
 			if !strings.HasPrefix(rest, "/") {
 				return nil, fmt.Errorf("pattern %q: want METHOD /PATH", pattern)
 			}
-			switch method {
-			case "GET", "HEAD", "OPTIONS", "TRACE":
+			if manifest.Keyless(method) {
 				return nil, fmt.Errorf("pattern %q: a %s needs no key", pattern, method)
 			}
 			methods := []string{method}

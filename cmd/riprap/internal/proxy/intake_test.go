@@ -263,7 +263,7 @@ func TestWhatIsTooLargeToBeKeptIsSentOnce(t *testing.T) {
 		sends  int64
 		reason string
 	}{
-		{65536, true, 4, "attempts"},
+		{65536, true, 3, "attempts"},
 		{65537, true, 1, "body-too-large"},
 		{90000, true, 1, "body-too-large"},
 		{100, false, 1, "body-too-large"},

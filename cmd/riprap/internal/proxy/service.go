@@ -186,9 +186,9 @@ func (s *Service) newRoutes() error {
 }
 
 func (s *Service) newRoute(pattern string, own *riprap.Policy) *route {
-	p := s.config.Policy
+	p := manifest.Effective(s.config.Policy)
 	if own != nil {
-		p = *own
+		p = manifest.Effective(*own)
 	}
 	p.Trace = s.trace()
 	upload := p
@@ -204,17 +204,16 @@ func (s *Service) newRoute(pattern string, own *riprap.Policy) *route {
 
 // longest is the longest bound of an attempt that a route has; zero means that one has none.
 func (s *Service) longest() time.Duration {
-	const usual = 10 * time.Second // riphttp's
-	bound := cmp.Or(s.config.Policy.AttemptTimeout, usual)
+	bound := s.rest.policy.AttemptTimeout
 	for _, r := range s.config.Routes {
-		if r.Policy == nil || bound < 0 {
-			continue
+		own := manifest.Effective(s.config.Policy)
+		if r.Policy != nil {
+			own = manifest.Effective(*r.Policy)
 		}
-		if own := cmp.Or(r.Policy.AttemptTimeout, usual); own < 0 {
-			bound = own
-		} else {
-			bound = max(bound, own)
+		if own.AttemptTimeout < 0 {
+			return 0
 		}
+		bound = max(bound, own.AttemptTimeout)
 	}
 	return max(bound, 0)
 }

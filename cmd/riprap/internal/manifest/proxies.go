@@ -1,0 +1,356 @@
+package manifest
+
+import (
+	"fmt"
+	"math"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/riprap-go/riprap"
+)
+
+// proxying reads what the proxies of a file have in common.
+func (r *reader) proxying(n *yaml.Node, path []string) {
+	p := &r.Proxying
+	r.object(n, path, "proxy",
+		field{"admin", r.address(&p.Admin, none)},
+		field{"store", r.text(&p.Store)},
+		field{"drain", r.limit(&p.Drain)},
+	)
+}
+
+// proxy reads the proxy in front of a service.
+func (r *reader) proxy(p *Proxy) func(*yaml.Node, []string) {
+	return func(n *yaml.Node, path []string) {
+		ok := r.object(n, path, "a proxy",
+			field{"listen", r.address(&p.Listen)},
+			field{"to", r.target(&p.To)},
+			field{"host", r.text(&p.Host)},
+			field{"tlsCert", r.text(&p.TLSCert)},
+			field{"tlsKey", r.text(&p.TLSKey)},
+			field{"ca", r.text(&p.CA)},
+			field{"policy", r.proxyPolicy(&p.Policy)},
+			field{"connectTimeout", r.limit(&p.ConnectTimeout)},
+			field{"silence", r.limit(&p.Silence)},
+			field{"adaptive", r.yes(&p.Adaptive)},
+			field{"maxReplay", r.size(&p.MaxReplay)},
+			field{"routes", r.list("routes", func(n *yaml.Node, path []string) { r.route(p, n, path) })},
+			field{"requireKey", r.list("requireKey", func(n *yaml.Node, path []string) { r.keyPattern(&p.RequireKey, n, path) })},
+			field{"acceptKey", r.list("acceptKey", func(n *yaml.Node, path []string) { r.keyPattern(&p.AcceptKey, n, path) })},
+			field{"scope", r.scope(&p.Scope)},
+			field{"upstreamKeys", r.yes(&p.UpstreamKeys)},
+			field{"maxKeyedBody", r.size(&p.MaxKeyedBody)},
+			field{"maxAnswer", r.size(&p.MaxAnswer)},
+			field{"trust", r.trust(&p.Trust)},
+			field{"maxHeader", r.size(&p.MaxHeader)},
+			field{"maxBody", r.size(&p.MaxBody)},
+			field{"maxConnections", r.count(&p.MaxConnections, 1)},
+			field{"maxInFlight", r.count(&p.MaxInFlight, 1)},
+		)
+		if !ok {
+			return
+		}
+		r.whole(n, path, p)
+	}
+}
+
+// whole finds what is missing in a proxy, and what does not go together.
+func (r *reader) whole(n *yaml.Node, path []string, p *Proxy) {
+	at := func(name string) *yaml.Node {
+		if node, ok := r.places[key(within(path, name))]; ok {
+			return node
+		}
+		return r.places[key(path)]
+	}
+	written := func(name string) bool { _, ok := r.places[key(within(path, name))]; return ok }
+	keyed := written("requireKey") || written("acceptKey")
+	if !written("listen") {
+		r.failf(at("listen"), `a proxy without "listen", the address that it takes requests at, such as 127.0.0.1:7070`)
+	}
+	if !written("to") {
+		r.failf(at("to"), `a proxy without "to", the address of the service, such as http://127.0.0.1:9000`)
+	}
+	if written("tlsCert") != written("tlsKey") {
+		r.failf(at("tlsCert"), "tlsCert and tlsKey go together: want both files, or neither")
+	}
+	if keyed && !written("scope") {
+		r.failf(at("requireKey"), "a proxy that keeps keys needs a scope: header:NAME, the field that says whose they are, or single-tenant if everybody may see every answer")
+	}
+	if keyed && strings.Contains(p.Service, "/") {
+		r.failf(r.places[key(path[:len(path)-1])], "service %q: the name of one that has keys is a part of their scope, and has no / in it", short(p.Service))
+	}
+}
+
+// route reads a pattern, alone or with a policy.
+func (r *reader) route(p *Proxy, n *yaml.Node, path []string) {
+	var match []string
+	own := Route{}
+	if target := follow(n); target.Kind == yaml.MappingNode {
+		r.object(target, path, "a route",
+			field{"match", func(n *yaml.Node, path []string) { r.pattern(&match, n, path) }},
+			field{"policy", func(n *yaml.Node, path []string) {
+				own.Policy = &riprap.Policy{}
+				r.proxyPolicy(own.Policy)(n, path)
+			}},
+		)
+		if len(match) == 0 && len(r.errs) == 0 {
+			r.failf(target, `a route without "match", a pattern such as GET /reports/`)
+		}
+	} else {
+		r.pattern(&match, n, path)
+	}
+	if len(match) == 1 {
+		own.Match = match[0]
+		p.Routes = append(p.Routes, own)
+	}
+}
+
+// pattern reads one of http.ServeMux.
+func (r *reader) pattern(to *[]string, n *yaml.Node, path []string) {
+	text, ok := r.scalar(n, path, "a pattern such as POST /charge")
+	if !ok {
+		return
+	}
+	if err := CheckPattern(text); err != nil {
+		r.failf(follow(n), "%v", err)
+		return
+	}
+	*to = append(*to, text)
+}
+
+// keyPattern reads the pattern of requests that have keys.
+func (r *reader) keyPattern(to *[]string, n *yaml.Node, path []string) {
+	var one []string
+	if r.pattern(&one, n, path); len(one) == 0 {
+		return
+	}
+	if method, _, _ := strings.Cut(one[0], " "); Keyless(method) {
+		r.failf(follow(n), "a %s needs no key: it may be sent again as it is", method)
+		return
+	}
+	*to = append(*to, one[0])
+}
+
+// Keyless reports whether requests with a method need no key.
+func Keyless(method string) bool {
+	switch method {
+	case "GET", "HEAD", "OPTIONS", "TRACE":
+		return true
+	}
+	return false
+}
+
+// CheckPattern reports whether a pattern is one that a proxy can look for: [METHOD ]/PATH as in http.ServeMux, without a host.
+func CheckPattern(pattern string) (err error) {
+	_, path, found := strings.Cut(pattern, " ")
+	if !found {
+		path = pattern
+	}
+	if !strings.HasPrefix(strings.TrimLeft(path, " \t"), "/") {
+		return fmt.Errorf("no pattern: want METHOD /PATH, such as POST /charge, got %q", short(pattern))
+	}
+	defer func() {
+		if recover() != nil { // which is how a ServeMux refuses one
+			err = fmt.Errorf("no pattern that can be looked for: %q; wildcards are whole segments, such as /charge/{id}", short(pattern))
+		}
+	}()
+	http.NewServeMux().Handle(pattern, http.NotFoundHandler())
+	return nil
+}
+
+// proxyPolicy reads a policy of a proxy, whose routes learn their bounds and share budgets.
+func (r *reader) proxyPolicy(p *riprap.Policy) func(*yaml.Node, []string) {
+	return func(n *yaml.Node, path []string) {
+		r.policy(p)(n, path)
+		if p.Latency != nil {
+			r.failf(r.places[key(within(path, "latency"))], "latency: a proxy learns for each route: want adaptive: true beside the policy")
+			p.Latency = nil
+		}
+		if _, told := r.places[key(within(path, "budget"))]; told && p.Budget == nil {
+			p.Budget = &riprap.Budget{Ratio: math.Inf(1)} // none, which grants everything
+		}
+	}
+}
+
+func (r *reader) list(name string, read func(*yaml.Node, []string)) func(*yaml.Node, []string) {
+	return func(n *yaml.Node, path []string) {
+		if n = follow(n); n.Kind != yaml.SequenceNode || len(n.Content) == 0 {
+			r.failf(n, "%s: want a list, with - before each, got %s", name, kind(n))
+			return
+		}
+		for i, item := range n.Content {
+			if r.spent(item) {
+				return
+			}
+			r.enter(pair{item, item}, within(path, strconv.Itoa(i)), read)
+		}
+	}
+}
+
+// address reads HOST:PORT, or one of the words.
+func (r *reader) address(to *string, words ...string) func(*yaml.Node, []string) {
+	return func(n *yaml.Node, path []string) {
+		want := list(append([]string{"HOST:PORT, such as 127.0.0.1:7070"}, words...))
+		text, ok := r.scalar(n, path, want)
+		if !ok {
+			return
+		}
+		for _, word := range words {
+			if text == word {
+				*to = text
+				return
+			}
+		}
+		_, port, err := net.SplitHostPort(text)
+		if number, e := strconv.ParseUint(port, 10, 16); err != nil || e != nil || number > math.MaxUint16 {
+			r.failf(follow(n), "%s: want %s, got %q", path[len(path)-1], want, short(text))
+			return
+		}
+		*to = text
+	}
+}
+
+// target reads the address of a service.
+func (r *reader) target(to *string) func(*yaml.Node, []string) {
+	return func(n *yaml.Node, path []string) {
+		const want = "http://, https:// or h2c:// and HOST:PORT"
+		text, ok := r.scalar(n, path, want)
+		if !ok {
+			return
+		}
+		u, err := url.Parse(text)
+		switch {
+		case err != nil || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "h2c" || u.Hostname() == "":
+			r.hush(follow(n), "to: want "+want+", such as http://127.0.0.1:9000")
+		case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+			r.hush(follow(n), "to: want an address and perhaps a path: no user, no query")
+		default:
+			*to = text
+		}
+	}
+}
+
+// scope reads who owns a key.
+func (r *reader) scope(to *string) func(*yaml.Node, []string) {
+	return func(n *yaml.Node, path []string) {
+		const want = "header:NAME, such as header:X-Customer, or single-tenant"
+		text, ok := r.scalar(n, path, want)
+		if !ok {
+			return
+		}
+		name, isField := strings.CutPrefix(text, "header:")
+		if text != "single-tenant" && (!isField || name == "" || strings.ContainsFunc(name, notInToken)) {
+			r.failf(follow(n), "scope: want %s, got %q", want, short(text))
+			return
+		}
+		*to = text
+	}
+}
+
+// notInToken reports whether a character cannot be one of a field's name (RFC 9110 section 5.6.2).
+func notInToken(c rune) bool {
+	return c > 0x7e || c <= ' ' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, c)
+}
+
+// trust reads networks, or none.
+func (r *reader) trust(to *[]netip.Prefix) func(*yaml.Node, []string) {
+	return func(n *yaml.Node, path []string) {
+		if follow(n).Value == none {
+			*to = []netip.Prefix{}
+			return
+		}
+		r.list("trust", func(n *yaml.Node, path []string) {
+			const want = "a network such as 10.0.0.0/8, or an address"
+			text, ok := r.scalar(n, path, want)
+			if !ok {
+				return
+			}
+			prefix, err := ParsePrefix(text)
+			if err != nil {
+				r.failf(follow(n), "trust: want %s, got %q", want, short(text))
+				return
+			}
+			*to = append(*to, prefix)
+		})(n, path)
+	}
+}
+
+// ParsePrefix reads a network such as 10.0.0.0/8, or a single address.
+func ParsePrefix(text string) (netip.Prefix, error) {
+	if address, err := netip.ParseAddr(text); err == nil {
+		return address.Unmap().WithZone("").Prefix(address.Unmap().BitLen())
+	}
+	prefix, err := netip.ParsePrefix(text)
+	return prefix.Masked(), err
+}
+
+// size reads a number of bytes, or none.
+func (r *reader) size(to *int64) func(*yaml.Node, []string) {
+	return func(n *yaml.Node, path []string) {
+		text, ok := r.scalar(n, path, wantSize)
+		if !ok {
+			return
+		}
+		size, err := ParseSize(text)
+		if err != nil {
+			r.failf(follow(n), "%s: %v", path[len(path)-1], err)
+			return
+		}
+		*to = size
+	}
+}
+
+const wantSize = "a size such as 64KiB, 1MiB or 500kB, or none"
+
+var sizes = []struct {
+	unit  string
+	bytes int64
+}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1}}
+
+// ParseSize reads a number of bytes above zero with a unit, such as 64KiB, or none, which is below zero.
+func ParseSize(text string) (int64, error) {
+	if text == none {
+		return -1, nil
+	}
+	for _, s := range sizes {
+		number, ok := strings.CutSuffix(text, s.unit)
+		if !ok {
+			continue
+		}
+		n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+		if err != nil || !decimal.MatchString(strings.TrimSpace(number)) || n*float64(s.bytes) < 1 || n*float64(s.bytes) > 1<<50 {
+			break
+		}
+		return int64(n * float64(s.bytes)), nil
+	}
+	if _, err := strconv.ParseUint(text, 10, 50); err == nil {
+		return 0, fmt.Errorf("a number without a unit: want %s", wantSize)
+	}
+	return 0, fmt.Errorf("want %s, got %q", wantSize, short(text))
+}
+
+// together finds what does not go together among the proxies of a file.
+func (r *reader) together() {
+	taken := map[string]string{}
+	if r.Proxying.Admin != "" && r.Proxying.Admin != none && !anyPort(r.Proxying.Admin) {
+		taken[r.Proxying.Admin] = "the admin's"
+	}
+	for _, p := range r.Proxies {
+		if p.Listen == "" || anyPort(p.Listen) {
+			continue
+		}
+		place := r.places[key([]string{"services", p.Service, "proxy", "listen"})]
+		if of := taken[p.Listen]; of != "" {
+			r.failf(place, "listen: %s is %s address already", p.Listen, of)
+		}
+		taken[p.Listen] = fmt.Sprintf("%q's", short(p.Service))
+	}
+}
+
+func anyPort(address string) bool { return strings.HasSuffix(address, ":0") }
