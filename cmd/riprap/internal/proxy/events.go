@@ -87,7 +87,7 @@ type attempt struct {
 func newEvent(v *Visit, p *place, what string) event {
 	labels := p.labels()
 	e := event{
-		Time: v.Arrived, What: what, Service: labels[0], Route: labels[1], Method: methodWords.own(v.Method), Status: v.Status,
+		Time: v.Arrived, What: what, Service: labels[0], Route: labels[1], Method: methodWords.words[methodWords.find(v.Method)], Status: v.Status,
 		Problem: problemWords.own(v.Problem), Reached: reachedWords.own(string(v.Reached)), Reason: reasonWords.own(v.Reason),
 		Took: v.Took.Seconds(), Attempts: []attempt{},
 	}
