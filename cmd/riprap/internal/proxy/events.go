@@ -85,11 +85,10 @@ type attempt struct {
 
 // newEvent copies what is shown of a request.
 func newEvent(v *Visit, p *place, what string) event {
-	labels := p.labels()
 	e := event{
-		Time: v.Arrived, What: what, Service: labels[0], Route: labels[1], Method: methodWords.words[methodWords.find(v.Method)], Status: v.Status,
+		Time: v.Arrived, What: what, Service: p.labels[0], Route: p.labels[1], Method: methodWords.words[methodWords.find(v.Method)], Status: v.Status,
 		Problem: problemWords.own(v.Problem), Reached: reachedWords.own(string(v.Reached)), Reason: reasonWords.own(v.Reason),
-		Took: v.Took.Seconds(), Attempts: []attempt{},
+		Took: v.Took.Seconds(), Attempts: make([]attempt, 0, min(len(v.Attempts), mostAttempts)),
 	}
 	if v.Key != 0 {
 		e.Key = kindWords.words[kindOf(v.Key)]

@@ -128,7 +128,7 @@ func TestOfManyAttemptsTheFirstAndTheLastAreKept(t *testing.T) {
 	for i := range 1000 {
 		v.Attempts = append(v.Attempts, Attempt{Begun: v.Arrived.Add(time.Duration(i) * time.Second), Failure: "refused"})
 	}
-	e := newEvent(v, &place{}, wasFailed)
+	e := newEvent(v, &place{labels: []string{"payments", others}}, wasFailed)
 	if len(e.Attempts) != mostAttempts || e.Omitted != 1000-mostAttempts || e.Attempts[9].Begun != 9 || e.Attempts[10].Begun != 990 {
 		t.Errorf("of 1000 attempts the event has %d and omits %d, want %d and %d: %+v", len(e.Attempts), e.Omitted, mostAttempts, 1000-mostAttempts, e.Attempts)
 	}

@@ -161,7 +161,7 @@ func (s sink) seen(m *metric, words []string, counts []atomic.Uint64, labels ...
 
 // place sends what was counted of a place.
 func (s sink) place(p *place) {
-	l := p.labels()
+	l := p.labels
 	n := len(statusWords)
 	for i, method := range methodWords.words {
 		s.seen(requestsTotal, statusWords, p.requests[i*n:(i+1)*n], l[0], l[1], method)
@@ -175,7 +175,7 @@ func (s sink) place(p *place) {
 
 // route sends what is known of a place's budget and bound.
 func (s sink) route(p *place, routes map[string]riphttp.Snapshot) {
-	l := p.labels()
+	l := p.labels
 	known, called := routes[p.name()]
 	if bound := p.bound(known.Latency); bound > 0 {
 		s.send(attemptBound, bound.Seconds(), l...)

@@ -109,7 +109,7 @@ func (a *admin) state(now time.Time) *state {
 func (p *place) state(routes map[string]riphttp.Snapshot) destinationState {
 	known, called := routes[p.name()]
 	d := destinationState{
-		Route:  p.labels()[1],
+		Route:  p.labels[1],
 		Called: called,
 		Counts: countState{total(p.requests), total(p.attempts), p.retries.Load(), byWord(notableWords, p.notable)},
 	}

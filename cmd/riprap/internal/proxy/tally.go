@@ -85,6 +85,7 @@ func label(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 type place struct {
 	placeID
 	*tally
+	labels  []string      // of service and route; what matches no pattern has a word there that is none
 	ceiling time.Duration // of an attempt's bound; zero or less means none
 }
 
@@ -129,7 +130,7 @@ func newPlaces(old *places, config []manifest.Proxy, took *prometheus.HistogramV
 	}
 	for _, before := range old.leaving {
 		if p.byID[before.placeID] == nil {
-			took.DeleteLabelValues(before.labels()...)
+			took.DeleteLabelValues(before.labels...)
 		}
 	}
 	return p
@@ -141,11 +142,15 @@ func (p *places) add(old *places, c *manifest.Proxy, r manifest.Route, took *pro
 		return
 	}
 	policy := cmp.Or(r.Policy, &c.Policy)
-	added := &place{placeID: id, ceiling: cmp.Or(policy.AttemptTimeout, usualAttempt)}
+	added := &place{
+		placeID: id,
+		labels:  []string{label(id.service), cmp.Or(label(id.route), others)},
+		ceiling: cmp.Or(policy.AttemptTimeout, usualAttempt),
+	}
 	if before := old.byID[id]; before != nil {
 		added.tally = before.tally
 	} else {
-		added.tally = newTally(took.WithLabelValues(added.labels()...))
+		added.tally = newTally(took.WithLabelValues(added.labels...))
 	}
 	p.byID[id] = added
 	p.config = append(p.config, added)
