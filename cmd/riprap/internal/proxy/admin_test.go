@@ -42,6 +42,7 @@ func busySnapshots(time.Time) []Snapshot {
 			{Name: "payments GET /reports/", Retries: math.MaxInt},
 		}},
 		{Service: "payments", To: "http://127.0.0.1:9000", InFlight: 2},
+		{Service: "orders", Routes: []riphttp.Snapshot{{Name: "orders", Latency: riprap.LatencySnapshot{Count: 300, Bound: time.Minute}}}},
 		{Service: "gone", InFlight: 1},
 	}
 }

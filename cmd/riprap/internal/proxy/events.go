@@ -56,6 +56,17 @@ func (v *Visit) notable() string {
 	return ""
 }
 
+// reached says whether the service got the request, also where neither its answer nor a problem of ours does.
+func (v *Visit) reached() Reached {
+	switch {
+	case v.Reached != "":
+		return v.Reached
+	case len(v.Attempts) == 0:
+		return ReachedNo
+	}
+	return ReachedUnknown
+}
+
 // An event is a request of which something is notable, as /state shows it. It holds no memory of the request's.
 type event struct {
 	ID       uint64    `json:"id"`   // grows by one
@@ -66,8 +77,8 @@ type event struct {
 	Method   string    `json:"method"`
 	Status   int       `json:"status"` // 0: the client was sent none
 	Problem  string    `json:"problem,omitempty"`
-	Key      string    `json:"key,omitempty"` // what became of its key
-	Reached  string    `json:"reached,omitempty"`
+	Key      string    `json:"key,omitempty"`    // what became of its key
+	Reached  string    `json:"reached"`          // whether the service got it
 	Reason   string    `json:"reason,omitempty"` // why it was not tried again
 	Took     float64   `json:"took_seconds"`
 	Attempts []attempt `json:"attempts"`
@@ -87,7 +98,7 @@ type attempt struct {
 func newEvent(v *Visit, p *place, what string) event {
 	e := event{
 		Time: v.Arrived, What: what, Service: p.labels[0], Route: p.labels[1], Method: methodWords.words[methodWords.find(v.Method)], Status: v.Status,
-		Problem: problemWords.own(v.Problem), Reached: reachedWords.own(string(v.Reached)), Reason: reasonWords.own(v.Reason),
+		Problem: problemWords.own(v.Problem), Reached: reachedWords.own(string(v.reached())), Reason: reasonWords.own(v.Reason),
 		Took: v.Took.Seconds(), Attempts: make([]attempt, 0, min(len(v.Attempts), mostAttempts)),
 	}
 	if v.Key != 0 {
