@@ -31,6 +31,13 @@ func (t *table[T]) add(pattern string, value *T) (err error) {
 	return nil
 }
 
+// seal ends the adding. What matches no pattern is then found to match this one: a ServeMux without a match looks for the methods
+// that would have matched, and that takes longer than all the rest.
+func (t *table[T]) seal() {
+	defer func() { recover() }() // there is one for everything already
+	t.mux.Handle("/", entry[T]{})
+}
+
 // find returns what is entered for a request, nil if there is nothing.
 func (t *table[T]) find(r *http.Request) *T {
 	if t.empty {
@@ -54,13 +61,14 @@ type guarded struct {
 // A guard knows the requests that are run once. Those that a service may take for one of them, while this proxy does not, it
 // finds too: if they passed, they would go around the keys.
 type guard struct {
-	exact *table[guarded]
-	loose *table[guarded] // of patterns and paths as the laxest service reads them
+	exact   *table[guarded]
+	loose   *table[guarded] // of patterns and paths as the laxest service reads them
+	methods map[string]bool // of the patterns
 }
 
 // newGuard makes the guard of a service.
 func newGuard(p *manifest.Proxy) (*guard, error) {
-	g := &guard{newTable[guarded](), newTable[guarded]()}
+	g := &guard{newTable[guarded](), newTable[guarded](), map[string]bool{}}
 	for _, list := range []struct {
 		name     string
 		patterns []string
@@ -83,6 +91,7 @@ func newGuard(p *manifest.Proxy) (*guard, error) {
 				methods = unsafeMethods
 			}
 			for _, m := range methods {
+				g.methods[m] = true
 				value := &guarded{pattern, list.required}
 				if err := g.exact.add(m+" "+rest, value); err != nil {
 					return nil, err
@@ -91,6 +100,8 @@ func newGuard(p *manifest.Proxy) (*guard, error) {
 			}
 		}
 	}
+	g.exact.seal()
+	g.loose.seal()
 	return g, nil
 }
 
@@ -112,6 +123,9 @@ func (g *guard) find(r *http.Request) (found *guarded, doubt string) {
 	}
 	if upper := strings.ToUpper(r.Method); upper != r.Method && g.looks(upper, r) {
 		return nil, "the method is not written in upper case"
+	}
+	if !g.methods[r.Method] {
+		return nil, ""
 	}
 	if found := g.exact.find(r); found != nil {
 		if spelled.MatchString(r.URL.EscapedPath()) { // a key belongs to the path as it is written
@@ -140,6 +154,7 @@ var (
 	extension = regexp.MustCompile(`\.[a-z0-9]{1,5}$`)
 	parameter = regexp.MustCompile(`;[^/]*`)
 	spelled   = regexp.MustCompile(`%(2[deDE]|3[0-9]|[46][1-9a-fA-F]|[57][0-9aA]|5[fF]|7[eE])`) // unreserved (RFC 3986 section 2.3)
+	alike     = strings.NewReplacer(`\`, "/", "?", ";", "#", ";")
 )
 
 // loosePath is how the laxest service reads a path: decoded as long as there is something to decode, in lower case, without
@@ -153,7 +168,7 @@ func loosePath(p string) string {
 		p = decoded
 	}
 	p, _, _ = strings.Cut(p, "\x00")
-	p = strings.NewReplacer(`\`, "/", "?", ";", "#", ";").Replace(strings.ToLower(p))
+	p = alike.Replace(strings.ToLower(p))
 	p = parameter.ReplaceAllString(p, "")
 	var segments []string
 	for segment := range strings.SplitSeq(p, "/") {

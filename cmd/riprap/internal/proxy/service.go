@@ -182,6 +182,7 @@ func (s *Service) newRoutes() error {
 			return fmt.Errorf("routes: %w", err)
 		}
 	}
+	s.routes.seal()
 	return nil
 }
 
