@@ -2,10 +2,9 @@ package deadline
 
 import (
 	"context"
-	"maps"
 	"net/http"
-	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -27,11 +26,13 @@ func Margin(left time.Duration) time.Duration {
 // A correlation id in h stays, and a new one is made where neither h nor ctx has one. Whatever else h said about these
 // matters is replaced, so that a header may be used for one attempt after the other.
 func Announce(ctx context.Context, h http.Header, now time.Time, left time.Duration, attempt int) (told time.Duration) {
-	id := correlationID(append(slices.Clone(h[CorrelationHeader]), CorrelationID(ctx))...)
-	own := []string{TimeoutHeader, DeadlineHeader, AttemptHeader, CorrelationHeader}
-	maps.DeleteFunc(h, func(name string, _ []string) bool {
-		return slices.Contains(own, http.CanonicalHeaderKey(name)) // net/http sends names as they are, x-request-attempt too
-	})
+	given := h[CorrelationHeader]
+	id := correlationID(append(given[:len(given):len(given)], CorrelationID(ctx))...)
+	for name := range h {
+		if isOwn(name) {
+			delete(h, name)
+		}
+	}
 
 	h.Set(CorrelationHeader, id)
 	if attempt := max(attempt, Attempt(ctx)); attempt > 1 {
@@ -50,4 +51,14 @@ func Announce(ctx context.Context, h http.Header, now time.Time, left time.Durat
 		h.Set(DeadlineHeader, strconv.FormatInt(at, 10))
 	}
 	return told
+}
+
+// isOwn reports whether Announce writes a field of this name. Net/http sends names as they are, x-request-attempt too.
+func isOwn(name string) bool {
+	for _, own := range [...]string{TimeoutHeader, DeadlineHeader, AttemptHeader, CorrelationHeader} {
+		if len(name) == len(own) && strings.EqualFold(name, own) {
+			return true
+		}
+	}
+	return false
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Fields of others that say how long a caller waits.
@@ -131,11 +132,19 @@ func correlationID(given ...string) string {
 // plain reports whether an id is a token (RFC 9110 §5.6.2) of at most 128 characters, which can be logged, searched for
 // and sent on as it is.
 func plain(id string) bool {
-	const alphanumeric = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-	for _, c := range id {
-		if !strings.ContainsRune(alphanumeric+"!#$%&'*+-.^_`|~", c) {
+	for i := range len(id) {
+		if c := id[i]; c >= utf8.RuneSelf || !token[c] {
 			return false
 		}
 	}
 	return 0 < len(id) && len(id) <= 128
 }
+
+// token is the set of characters that a token is made of.
+var token = func() (set [utf8.RuneSelf]bool) {
+	const alphanumeric = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	for _, c := range alphanumeric + "!#$%&'*+-.^_`|~" {
+		set[c] = true
+	}
+	return set
+}()
