@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"time"
 )
@@ -59,7 +60,7 @@ func (m Middleware) Handler(next http.Handler) http.Handler {
 
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		arrived := time.Now()
-		header := r.Header.Clone() // the request that we were given is not ours to change
+		header := maps.Clone(r.Header) // the request that we were given is not ours to change
 		if m.Trusted != nil && !m.Trusted(r) {
 			for _, name := range believed {
 				header.Del(name)

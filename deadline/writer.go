@@ -77,7 +77,9 @@ func (a *answer) begin(code int) {
 		a.length = n
 	}
 	a.pending = !late && code >= 200 && code != http.StatusNoContent && code != http.StatusNotModified && a.length != 0
-	h.Set(CorrelationHeader, a.correlation) // a proxy adds the one of the answer that it passes on
+	if ids := h[CorrelationHeader]; len(ids) != 1 || ids[0] != a.correlation { // a proxy adds the one of the answer that it passes on
+		h.Set(CorrelationHeader, a.correlation)
+	}
 	_, decided := h[shouldRetry]
 	failed := code >= 500 || code == http.StatusTooManyRequests
 	if failed && !decided && (a.gaveUp.Load() || late) {
