@@ -17,6 +17,7 @@ type answer struct {
 	silence time.Duration // zero means that the client may take its time
 	close   bool          // the connection is not used again
 	begun   bool
+	hurried time.Time
 }
 
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
@@ -47,10 +48,15 @@ func (a *answer) begin(code int) {
 	a.hurry()
 }
 
-// hurry bounds the next write. It may need none: net/http has a buffer.
+// hurry bounds the next write. It may need none: net/http has a buffer. To move the bound costs more than to write into that, so
+// it is moved only if that makes a difference.
 func (a *answer) hurry() {
-	if a.silence > 0 {
-		a.control.SetWriteDeadline(time.Now().Add(a.silence))
+	if a.silence <= 0 {
+		return
+	}
+	if now, slack := time.Now(), a.silence/64; now.Sub(a.hurried) > slack {
+		a.hurried = now
+		a.control.SetWriteDeadline(now.Add(a.silence + slack))
 	}
 }
 
