@@ -81,8 +81,10 @@ func (s *Service) rewrite(p *httputil.ProxyRequest) {
 	}
 	out.Trailer = in.Trailer // its values come with the end of the body
 	s.forwarded(p, visitOf(in.Context()).trusted)
-	if left, ok := forwards(in); ok && left > 0 && (in.Method == http.MethodOptions || in.Method == http.MethodTrace) {
-		out.Header.Set("Max-Forwards", strconv.FormatUint(left-1, 10))
+	if in.Method == http.MethodOptions || in.Method == http.MethodTrace {
+		if left, ok := forwards(in); ok && left > 0 {
+			out.Header.Set("Max-Forwards", strconv.FormatUint(left-1, 10))
+		}
 	}
 	out.Header.Add("Via", strings.TrimPrefix(in.Proto, "HTTP/")+" "+via)
 }
