@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	dto "github.com/prometheus/client_model/go"
 )
 
 // section returns the part of docs/metrics.md below a heading or a line, up to the end of its first table.
@@ -55,7 +53,7 @@ func TestDocsListEveryMetricThatIsExported(t *testing.T) {
 				labels = append(labels, l.GetName())
 			}
 			slices.Sort(labels)
-			kind := strings.ToLower(dto.MetricType_name[int32(f.GetType())])
+			kind := strings.ToLower(f.GetType().String())
 			got = append(got, fmt.Sprintf("%s | %s | %v | %s", name, kind, labels, f.GetHelp()))
 		}
 	}
