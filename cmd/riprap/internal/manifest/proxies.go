@@ -245,7 +245,7 @@ func (r *reader) scope(to *string) func(*yaml.Node, []string) {
 			return
 		}
 		name, isField := strings.CutPrefix(text, "header:")
-		if text != "single-tenant" && (!isField || name == "" || strings.ContainsFunc(name, notInToken)) {
+		if text != "single-tenant" && (!isField || name == "" || strings.ContainsFunc(name, NotInToken)) {
 			r.failf(follow(n), "scope: want %s, got %q", want, short(text))
 			return
 		}
@@ -253,8 +253,8 @@ func (r *reader) scope(to *string) func(*yaml.Node, []string) {
 	}
 }
 
-// notInToken reports whether a character cannot be one of a field's name (RFC 9110 section 5.6.2).
-func notInToken(c rune) bool {
+// NotInToken reports whether a character cannot be one of a field's name (RFC 9110 section 5.6.2).
+func NotInToken(c rune) bool {
 	return c > 0x7e || c <= ' ' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, c)
 }
 

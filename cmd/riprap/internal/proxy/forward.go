@@ -23,27 +23,31 @@ const (
 )
 
 // admit looks at a request before anything is done for it. If it returns false, the request has been answered.
-func (s *Service) admit(a *answer, r *http.Request, v *Visit) bool {
+func (s *Service) admit(w http.ResponseWriter, r *http.Request, v *Visit) bool {
+	if v.crowded {
+		v.refuse(w, busy, ReachedNo, fmt.Sprintf("The proxy has %d requests to this service under way and takes no more.", s.maxInFlight))
+		return false
+	}
 	if r.Method == http.MethodConnect {
-		v.refuse(a, tunnel, ReachedNo, "This is no forward proxy.")
+		v.refuse(w, tunnel, ReachedNo, "This is no forward proxy.")
 		return false
 	}
 	if strings.Count(strings.Join(r.Header["Via"], ","), via) > mostLoops {
-		v.refuse(a, loop, ReachedNo, "It has been here before: the proxy's service leads back to the proxy.")
+		v.refuse(w, loop, ReachedNo, "It has been here before: the proxy's service leads back to the proxy.")
 		return false
 	}
 	// A message with both a length and a transfer coding may be meant to be taken for two; net/http goes by the coding and does not
 	// tell. The same holds for a transfer coding in HTTP/1.0. Such a connection is not used again (RFC 9112 section 6.3).
-	a.close = len(r.TransferEncoding) > 0 || r.ProtoMajor == 1 && r.ProtoMinor == 0
+	v.answer.close = len(r.TransferEncoding) > 0 || r.ProtoMajor == 1 && r.ProtoMinor == 0
 	if r.Method == http.MethodOptions || r.Method == http.MethodTrace {
 		if left, ok := forwards(r); ok && left == 0 {
-			a.WriteHeader(http.StatusNoContent)
+			w.WriteHeader(http.StatusNoContent)
 			return false
 		}
 	}
 	found, doubt := s.guard.find(r)
 	if doubt != "" {
-		v.refuse(a, ambiguous, ReachedNo, "It is not passed on, since "+doubt+".")
+		v.refuse(w, ambiguous, ReachedNo, "It is not passed on, since "+doubt+".")
 		return false
 	}
 	v.guard = found
@@ -52,11 +56,11 @@ func (s *Service) admit(a *answer, r *http.Request, v *Visit) bool {
 	}
 	limit := s.config.MaxBody
 	if limit > 0 && r.ContentLength > limit {
-		v.refuse(a, bodyTooLarge, ReachedNo, fmt.Sprintf("Its body has %d bytes, and %d are allowed.", r.ContentLength, limit))
+		v.refuse(w, bodyTooLarge, ReachedNo, fmt.Sprintf("Its body has %d bytes, and %d are allowed.", r.ContentLength, limit))
 		return false
 	}
 	if r.Body != nil && r.Body != http.NoBody && (s.silence > 0 || limit > 0) {
-		v.intake = newIntake(r.Body, a.control, s.silence, limit)
+		v.intake = newIntake(r.Body, v.answer.control, s.silence, limit)
 	}
 	return true
 }

@@ -13,7 +13,6 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,6 +28,8 @@ const (
 	defaultInFlight  = 1024
 	defaultSilence   = 30 * time.Second
 	defaultMaxReplay = 64 << 10
+
+	defaultMinAttempt = 10 * time.Millisecond // riphttp's where nothing is observed
 )
 
 // A Service is the proxy in front of one service: an http.Handler. It may be used by many goroutines at once.
@@ -39,7 +40,8 @@ type Service struct {
 	silence     time.Duration // zero means none
 	maxInFlight int64         // zero means no limit
 	routes      *table[route]
-	rest        *route // of what matches no other
+	rest        *route                     // of what matches no other
+	latencies   map[string]*riprap.Latency // of the routes, by name
 	guard       *guard
 	trust       trust
 	transport   *riphttp.Transport
@@ -100,7 +102,6 @@ func NewService(p manifest.Proxy, keys idempotency.Store, watch Watch) (*Service
 		Policy:      s.rest.policy,
 		ReadTimeout: cmp.Or(p.Silence, defaultSilence),
 		Destination: func(r *http.Request) string { return visitOf(r.Context()).route.name },
-		Adaptive:    p.Adaptive,
 		Internal:    func(r *http.Request) bool { return r.Header.Get("Upgrade") == "" }, // a tunnel may last
 		MaxReplay:   p.MaxReplay,
 		Repeatable:  s.mayRepeat,
@@ -133,7 +134,7 @@ func NewService(p manifest.Proxy, keys idempotency.Store, watch Watch) (*Service
 	s.handler = deadline.Middleware{
 		Limit:   -1, // the policy bounds the time to the header, and a stream may live
 		Trusted: func(r *http.Request) bool { return visitOf(r.Context()).trusted },
-	}.Handler(http.HandlerFunc(s.dispatch))
+	}.Handler(http.HandlerFunc(s.serve))
 	return s, nil
 }
 
@@ -175,7 +176,7 @@ func rootsOf(file string) (*tls.Config, error) {
 
 // newRoutes makes the routes with their policies.
 func (s *Service) newRoutes() error {
-	s.routes = newTable[route]()
+	s.routes, s.latencies = newTable[route](), map[string]*riprap.Latency{}
 	s.rest = s.newRoute("", nil)
 	for _, r := range s.config.Routes {
 		if err := s.routes.add(r.Match, s.newRoute(r.Match, r.Policy)); err != nil {
@@ -192,6 +193,10 @@ func (s *Service) newRoute(pattern string, own *riprap.Policy) *route {
 		p = manifest.Effective(*own)
 	}
 	p.Trace = s.trace()
+	p.Latency = &riprap.Latency{} // observed in any case, for operators
+	if !s.config.Adaptive {
+		p.Latency.Factor, p.MinAttempt = -1, cmp.Or(p.MinAttempt, defaultMinAttempt)
+	}
 	upload := p
 	// How long a large body takes is up to the client, within what an intake allows. Then the service has as long for its
 	// header as for an attempt: see upstream.
@@ -200,6 +205,7 @@ func (s *Service) newRoute(pattern string, own *riprap.Policy) *route {
 	if pattern != "" {
 		name += " " + pattern
 	}
+	s.latencies[name] = p.Latency
 	return &route{pattern: pattern, name: name, policy: &p, upload: &upload}
 }
 
@@ -238,7 +244,8 @@ func (s *Service) mayRepeat(r *http.Request) bool {
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	v := &Visit{Service: s.config.Service, Method: methodOf(r), Arrived: time.Now(), service: s}
 	a := &answer{ResponseWriter: w, control: http.NewResponseController(w), visit: v, silence: s.silence}
-	n := s.inFlight.Add(1)
+	v.answer, v.trusted, v.mayRepeat = a, s.trust.includes(r), s.mayRepeat(r)
+	v.crowded = s.inFlight.Add(1) > s.maxInFlight && s.maxInFlight > 0
 	whole := false
 	defer func() { // after a panic too
 		s.inFlight.Add(-1)
@@ -249,21 +256,17 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		v.end()
 	}()
-	if s.maxInFlight > 0 && n > s.maxInFlight {
-		v.refuse(a, busy, ReachedNo, fmt.Sprintf("The proxy has %d requests to this service under way and takes no more.", s.maxInFlight))
-		whole = true
-		return
-	}
-	v.trusted, v.mayRepeat = s.trust.includes(r), s.mayRepeat(r)
-	if s.admit(a, r, v) {
-		s.serve(a, r, v)
-	}
+	s.handler.ServeHTTP(a, r.WithContext(context.WithValue(r.Context(), visitKey{}, v)))
 	whole = true
 }
 
-// serve serves a request that was admitted.
-func (s *Service) serve(w http.ResponseWriter, r *http.Request, v *Visit) {
-	ctx := context.WithValue(r.Context(), visitKey{}, v)
+// serve serves a request within its deadline.
+func (s *Service) serve(w http.ResponseWriter, r *http.Request) {
+	v := visitOf(r.Context())
+	if !s.admit(w, r, v) {
+		return
+	}
+	ctx := r.Context()
 	upload := s.isUpload(r, v)
 	switch {
 	case upload:
@@ -278,22 +281,12 @@ func (s *Service) serve(w http.ResponseWriter, r *http.Request, v *Visit) {
 		v.intake.watch(func() { cancel(errStalled) })
 		defer v.intake.turn(false)
 	}
-	r = r.WithContext(ctx)
+	if ctx != r.Context() {
+		r = r.WithContext(ctx)
+	}
 	if v.intake != nil {
 		r.Body = v.intake
 	}
-	s.handler.ServeHTTP(w, r)
-}
-
-// isUpload reports whether a request has a body that is sent on while it comes. Others are read first.
-func (s *Service) isUpload(r *http.Request, v *Visit) bool {
-	replayed := max(cmp.Or(s.config.MaxReplay, defaultMaxReplay), 0)
-	return r.Body != nil && r.Body != http.NoBody && v.guard == nil && (r.ContentLength < 0 || r.ContentLength > replayed)
-}
-
-// dispatch gives a request to the keys, or to the service.
-func (s *Service) dispatch(w http.ResponseWriter, r *http.Request) {
-	v := visitOf(r.Context())
 	switch {
 	case v.guard == nil:
 		s.forward.ServeHTTP(w, r)
@@ -304,6 +297,12 @@ func (s *Service) dispatch(w http.ResponseWriter, r *http.Request) {
 		r.Pattern = v.guard.pattern
 		s.keyed[1].ServeHTTP(w, r)
 	}
+}
+
+// isUpload reports whether a request has a body that is sent on while it comes. Others are read first.
+func (s *Service) isUpload(r *http.Request, v *Visit) bool {
+	replayed := max(cmp.Or(s.config.MaxReplay, defaultMaxReplay), 0)
+	return r.Body != nil && r.Body != http.NoBody && v.guard == nil && (r.ContentLength < 0 || r.ContentLength > replayed)
 }
 
 // observe takes in what became of a key.
@@ -349,7 +348,13 @@ type Snapshot struct {
 
 // Snapshot returns what the Service knows at the time now.
 func (s *Service) Snapshot(now time.Time) Snapshot {
-	return Snapshot{s.config.Service, s.config.To, s.inFlight.Load(), s.waiting.Load(), s.transport.Snapshots(now)}
+	routes := s.transport.Snapshots(now)
+	for i := range routes {
+		if latency := s.latencies[routes[i].Name]; latency != nil {
+			routes[i].Latency = latency.Snapshot(now)
+		}
+	}
+	return Snapshot{s.config.Service, s.config.To, s.inFlight.Load(), s.waiting.Load(), routes}
 }
 
 // buffers are those of bodies on their way.
@@ -359,43 +364,3 @@ type bufferPool struct{ sync.Pool }
 
 func (p *bufferPool) Get() []byte  { return *p.Pool.Get().(*[]byte) }
 func (p *bufferPool) Put(b []byte) { p.Pool.Put(&b) }
-
-// newScope makes the function that says whose key a request has.
-func newScope(p *manifest.Proxy) (func(*http.Request) string, error) {
-	name, isField := strings.CutPrefix(p.Scope, "header:")
-	service := p.Service + "/" // riprap keys --scope payments/42
-	switch {
-	case strings.Contains(p.Service, "/") && p.Scope != "":
-		return nil, fmt.Errorf("service %q: the name of one that has keys is a part of their scope, and has no / in it", p.Service)
-	case p.Scope == "single-tenant":
-		return func(*http.Request) string { return service }, nil
-	case isField && http.CanonicalHeaderKey(name) == "Host":
-		return func(r *http.Request) string { return service + strings.ToLower(r.Host) }, nil
-	case isField && name != "":
-		name = http.CanonicalHeaderKey(name)
-		return func(r *http.Request) string {
-			values := r.Header[name]
-			if len(values) != 1 || values[0] == "" || isHopByHop(r, name) { // of several a service may read another one
-				return ""
-			}
-			return service + values[0]
-		}, nil
-	case p.Scope == "" && len(p.RequireKey)+len(p.AcceptKey) == 0:
-		return nil, nil
-	case p.Scope == "":
-		return nil, errors.New("scope is missing: say whose keys they are, by header:NAME, or single-tenant if everybody may see every answer")
-	}
-	return nil, fmt.Errorf("scope %q: want header:NAME or single-tenant", p.Scope)
-}
-
-// isHopByHop reports whether a request says that one of its fields is for us alone and not for the service.
-func isHopByHop(r *http.Request, name string) bool {
-	for _, list := range r.Header["Connection"] {
-		for token := range strings.SplitSeq(list, ",") {
-			if strings.EqualFold(strings.TrimSpace(token), name) {
-				return true
-			}
-		}
-	}
-	return false
-}

@@ -285,3 +285,50 @@ func TestOnlyTheLastAttemptsHeaderArrives(t *testing.T) {
 		}
 	})
 }
+
+func TestEveryAnswerOfTheProxyHasACorrelationID(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serving(t, manifest.Proxy{MaxBody: 1, RequireKey: []string{"POST /charge"}}, func(http.ResponseWriter, *http.Request) {})
+		defer s.close()
+		for is, r := range map[string]*reply{
+			"loop":           s.send("GET", "/", nil, "Via", strings.Repeat("1.1 riprap, ", 20)),
+			"ambiguous":      s.send("POST", "/Charge", nil),
+			"body-too-large": s.send("PUT", "/", strings.NewReader("xx")),
+			"key-missing":    s.send("POST", "/charge", nil),
+			"":               s.send("GET", "/", nil),
+		} {
+			if r.is() != is || r.Header.Get(deadline.CorrelationHeader) == "" {
+				t.Errorf("the answer is %q with the id %q, want %q and an id", r.is(), r.Header.Get(deadline.CorrelationHeader), is)
+			}
+		}
+	})
+}
+
+func TestLatencyIsObservedAndBoundsOnlyIfToldTo(t *testing.T) {
+	for _, adaptive := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			slow := false
+			s := serving(t, manifest.Proxy{Adaptive: adaptive, Routes: []manifest.Route{{Match: "/a"}}}, func(w http.ResponseWriter, r *http.Request) {
+				if slow {
+					<-r.Context().Done()
+				}
+				time.Sleep(50 * time.Millisecond)
+			})
+			defer s.close()
+			for range 250 {
+				s.send("GET", "/a", nil)
+			}
+			for _, d := range s.proxy.Snapshot(time.Now()).Routes {
+				if d.Name == "service /a" && (d.Latency.P50 < 49*time.Millisecond || d.Latency.P50 > 51*time.Millisecond) {
+					t.Errorf("adaptive %v: the median of /a is %v, want about 50ms", adaptive, d.Latency.P50)
+				}
+			}
+			slow = true
+			began := time.Now()
+			s.send("POST", "/a", nil)
+			if took := time.Since(began); adaptive && took > time.Second || !adaptive && took < 9*time.Second {
+				t.Errorf("adaptive %v: a request that hangs took %v", adaptive, took)
+			}
+		})
+	}
+}

@@ -40,6 +40,8 @@ type Visit struct {
 
 	mu        sync.Mutex // guards what the hooks write
 	service   *Service
+	answer    *answer
+	crowded   bool // there are too many at once
 	trusted   bool // the client's word on time, attempts and addresses is believed
 	mayRepeat bool // the request may reach the service more than once
 	route     *route
