@@ -78,6 +78,9 @@ func (i *intake) Read(p []byte) (int, error) {
 	began := time.Now()
 	if i.silence > 0 && !i.free.Load() {
 		i.control.SetReadDeadline(began.Add(i.patience()))
+		if i.free.Load() { // the answer has begun meanwhile
+			i.control.SetReadDeadline(time.Time{})
+		}
 	}
 	n, err := i.body.Read(p)
 	i.spent += time.Since(began)
@@ -95,7 +98,9 @@ func (i *intake) Read(p []byte) (int, error) {
 		err = fmt.Errorf("%w: %w", errIntake, err)
 		i.fail(err)
 	default:
-		i.turn(true)
+		if i.turn(true); i.free.Load() {
+			i.turn(false)
+		}
 	}
 	return n, err
 }
