@@ -5,12 +5,22 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+	"net/url"
 	"os"
-	"strconv"
+	"strings"
 
 	"github.com/riprap-go/riprap/cmd/riprap/internal/manifest"
 )
+
+// A mistake is an error in the configuration, and not of this machine or of another.
+type mistake struct{ error }
+
+func (m mistake) Unwrap() error { return m.error }
 
 // A configuration is what a proxy is to do, read and checked.
 type configuration struct {
@@ -22,6 +32,7 @@ type configuration struct {
 // A front is one service of a configuration.
 type front struct {
 	manifest.Proxy
+	at          string           // where it is described, "" by flags
 	certificate *tls.Certificate // nil without TLS
 	sum         string           // the same for two fronts whose handlers are alike
 }
@@ -29,12 +40,16 @@ type front struct {
 // load reads what the request says. It changes nothing.
 func (q *request) load() (*configuration, error) {
 	c := &configuration{Proxying: fill(q.own, manifest.Proxying{})}
-	for _, p := range []manifest.Proxy{q.proxy} {
+	proxies := []manifest.Proxy{q.proxy}
+	for _, p := range proxies {
 		f, err := newFront(p)
 		if err != nil {
-			return nil, err
+			return nil, mistake{err}
 		}
 		c.fronts = append(c.fronts, f)
+	}
+	if err := c.check(); err != nil {
+		return nil, mistake{err}
 	}
 	return c, nil
 }
@@ -44,8 +59,11 @@ func newFront(p manifest.Proxy) (f front, err error) {
 	f.Proxy = p
 	if p.TLSCert != "" {
 		pair, err := tls.LoadX509KeyPair(p.TLSCert, p.TLSKey)
-		if err != nil {
-			return f, fmt.Errorf("the certificate and its key: %w", err)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return f, fmt.Errorf("%w: want the certificate and its key in PEM form", err)
+		case err != nil:
+			return f, fmt.Errorf("the certificate %s with the key %s: %w", p.TLSCert, p.TLSKey, err)
 		}
 		f.certificate = &pair
 	}
@@ -58,12 +76,75 @@ func newFront(p manifest.Proxy) (f front, err error) {
 	if p.CA != "" {
 		roots, err := os.ReadFile(p.CA)
 		if err != nil {
-			return f, fmt.Errorf("the roots: %w", err)
+			return f, fmt.Errorf("the roots of the service's certificate: %w", err)
 		}
 		text = append(text, roots...)
 	}
 	f.sum = fmt.Sprintf("%x", sha256.Sum256(text))
 	return f, nil
+}
+
+// check looks at what no single setting tells.
+func (c *configuration) check() error {
+	taken := map[string]string{}
+	if c.Admin != none {
+		taken[site{listen: c.Admin}.address()] = "the admin listener"
+	}
+	for _, f := range c.fronts {
+		if leadsTo(f.To, f.Listen) {
+			return fmt.Errorf("%s: it listens on %s and sends to %s, which is itself: want the address of the service", f.Service, f.Listen, f.To)
+		}
+		where := f.site().address()
+		if other := taken[where]; other != "" {
+			return fmt.Errorf("%s and %s both listen on %s: want an address for each", other, f.Service, f.Listen)
+		}
+		taken[where] = f.Service
+	}
+	return nil
+}
+
+// leadsTo reports whether a URL is that of a listener, as far as it can be told without asking anybody.
+func leadsTo(to, listen string) bool {
+	u, err := url.Parse(to)
+	if err != nil {
+		return false
+	}
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil || port == "0" {
+		return false
+	}
+	usual := map[string]string{"http": "80", "h2c": "80", "https": "443"}[u.Scheme]
+	if cmp.Or(u.Port(), usual) != port {
+		return false
+	}
+	here, there := ipOf(host), ipOf(u.Hostname())
+	switch {
+	case strings.EqualFold(host, u.Hostname()), here.IsValid() && here == there:
+		return true
+	case here.IsUnspecified():
+		return there.IsLoopback() || there.IsUnspecified() || isOurs(there)
+	}
+	return here.IsLoopback() && there.IsUnspecified()
+}
+
+// ipOf is the address that a name stands for, if it needs no question.
+func ipOf(host string) netip.Addr {
+	if strings.EqualFold(host, "localhost") {
+		host = "127.0.0.1"
+	}
+	ip, _ := netip.ParseAddr(host)
+	return ip.Unmap()
+}
+
+// isOurs reports whether an address is one of this machine's.
+func isOurs(ip netip.Addr) bool {
+	list, _ := net.InterfaceAddrs()
+	for _, a := range list {
+		if n, ok := a.(*net.IPNet); ok && ip.IsValid() && n.IP.Equal(net.IP(ip.AsSlice())) {
+			return true
+		}
+	}
+	return false
 }
 
 // site is where the front is.
@@ -75,6 +156,27 @@ func (f *front) site() site {
 	}
 }
 
+// sites are all that the configuration needs.
+func (c *configuration) sites() (list []site) {
+	for _, f := range c.fronts {
+		list = append(list, f.site())
+	}
+	if c.Admin != none {
+		list = append(list, site{listen: c.Admin, maxHeader: adminHeader, maxConnections: adminConnections})
+	}
+	return list
+}
+
+// certificate is that of a service, nil if there is none.
+func (c *configuration) certificate(service string) *tls.Certificate {
+	for _, f := range c.fronts {
+		if f.Service == service {
+			return f.certificate
+		}
+	}
+	return nil
+}
+
 // needsKeys reports whether a pattern of the configuration does.
 func (c *configuration) needsKeys() bool {
 	for _, f := range c.fronts {
@@ -83,12 +185,4 @@ func (c *configuration) needsKeys() bool {
 		}
 	}
 	return false
-}
-
-// plural is a number with its word.
-func plural(n int, one, several string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return strconv.Itoa(n) + " " + several
 }

@@ -15,7 +15,7 @@ const (
 	defaultMaxConnections = 10_000
 
 	headerTime = 10 * time.Second // for the header of a request, and for a handshake
-	clientIdle = 2 * time.Minute  // for a connection without one
+	clientIdle = 2 * time.Minute  // for a connection without a request
 )
 
 // A site is an address and what it is like there. Where two are equal but for the certificate, one server will do.
@@ -27,6 +27,14 @@ type site struct {
 	maxConnections int // zero means no limit
 }
 
+// address tells sites apart that are not on one address.
+func (s site) address() string {
+	if _, port, _ := net.SplitHostPort(s.listen); port == "0" { // each has a port of its own
+		return s.listen + " " + s.service
+	}
+	return s.listen
+}
+
 // A server answers on one address.
 type server struct {
 	site
@@ -34,20 +42,24 @@ type server struct {
 	turn        *turn
 	handler     atomic.Pointer[http.Handler]
 	certificate atomic.Pointer[tls.Certificate]
-	leaving     atomic.Bool // its connections are not to be used again
+	leaving     atomic.Bool  // its connections are not to be used again
+	underWay    atomic.Int64 // requests, those included whose connection was taken over or whose client has left
 	http        http.Server
 	served      chan error // how Serve ended
+	cut         context.CancelCauseFunc
 }
 
 // newServer makes a server for a listener. It answers once it is started.
-func newServer(s site, l *net.TCPListener, base context.Context, errorLog *log.Logger) *server {
-	v := &server{site: s, listener: l, served: make(chan error, 1)}
+func newServer(s site, l *net.TCPListener, errorLog *log.Logger) *server {
+	v := &server{site: s, listener: l, turn: newTurn(l, s.maxConnections), served: make(chan error, 1)}
+	base, cut := context.WithCancelCause(context.Background())
+	v.cut = cut
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(s.tls)
 	protocols.SetUnencryptedHTTP2(!s.tls)
 	v.http = http.Server{
-		Handler:           http.HandlerFunc(v.serve),
+		Handler:           v,
 		ReadHeaderTimeout: headerTime,
 		IdleTimeout:       clientIdle,
 		MaxHeaderBytes:    s.maxHeader,
@@ -58,8 +70,9 @@ func newServer(s site, l *net.TCPListener, base context.Context, errorLog *log.L
 			SendPingTimeout:           30 * time.Second, // of a client that says nothing, to find out whether it is there
 			PingTimeout:               15 * time.Second,
 		},
-		BaseContext: func(net.Listener) context.Context { return base },
-		ErrorLog:    errorLog,
+		BaseContext:                  func(net.Listener) context.Context { return base },
+		DisableGeneralOptionsHandler: true, // OPTIONS * is the service's to answer
+		ErrorLog:                     errorLog,
 	}
 	if s.tls {
 		v.http.TLSConfig = &tls.Config{
@@ -70,10 +83,9 @@ func newServer(s site, l *net.TCPListener, base context.Context, errorLog *log.L
 	return v
 }
 
-// start begins to answer. No other server may have a turn on the listener.
+// start begins to answer. No other server may have its turn on the listener.
 func (v *server) start() {
 	v.listener.SetDeadline(time.Time{})
-	v.turn = newTurn(v.listener, v.maxConnections)
 	go func() {
 		if v.tls {
 			v.served <- v.http.ServeTLS(v.turn, "", "")
@@ -83,16 +95,18 @@ func (v *server) start() {
 	}()
 }
 
-// serve gives a request to the handler of the moment.
-func (v *server) serve(w http.ResponseWriter, r *http.Request) {
+// answer sets what answers from now on. Requests that are under way go on as they are.
+func (v *server) answer(h http.Handler) { v.handler.Store(&h) }
+
+// ServeHTTP gives a request to the handler of the moment.
+func (v *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	v.underWay.Add(1)
+	defer v.underWay.Add(-1) // after a panic too
 	if v.leaving.Load() && r.Header.Get("Upgrade") == "" {
 		w.Header().Set("Connection", "close") // on HTTP/2 it becomes a GOAWAY
 	}
 	(*v.handler.Load()).ServeHTTP(w, r)
 }
-
-// answer sets what answers from now on.
-func (v *server) answer(h http.Handler) { v.handler.Store(&h) }
 
 // url is where the server is, for people.
 func (v *server) url() string {
