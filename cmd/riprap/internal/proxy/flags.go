@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/riprap-go/riprap/cmd/riprap/internal/manifest"
 	"github.com/riprap-go/riprap/internal/suggest"
@@ -87,6 +88,10 @@ func (q *request) check(given map[string]bool) (err error) {
 		return errors.New("--listen is missing: want the HOST:PORT that clients call, such as --listen 127.0.0.1:7070")
 	case p.To == "":
 		return errors.New("--to is missing: want the URL of the service, such as --to http://127.0.0.1:9000")
+	case p.Service == "" || strings.ContainsFunc(p.Service, func(c rune) bool { return !unicode.IsPrint(c) }):
+		return fmt.Errorf("--name %q: want a name that can be printed", p.Service)
+	case p.MaxHeader < 0:
+		return errors.New("--max-header none: whoever likes to could fill the memory: want a size such as 64KiB")
 	case (len(p.RequireKey) > 0 || len(p.AcceptKey) > 0) && p.Scope == "":
 		return errors.New("--scope is missing: say whose keys they are, --scope header:NAME; or --scope single-tenant if everybody may see every answer")
 	case len(p.RequireKey)+len(p.AcceptKey) == 0:

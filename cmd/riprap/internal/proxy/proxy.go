@@ -61,6 +61,9 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		select {
 		case <-hangup:
 			p.reload(ctx)
+		case err := <-p.broken:
+			p.end()
+			return told(err)
 		case <-ctx.Done():
 			p.end()
 			return nil
@@ -86,6 +89,7 @@ type process struct {
 	log    *slog.Logger
 	admin  *admin
 	ready  atomic.Bool
+	broken chan error // why a listener takes no connections any more
 
 	patience  context.Context // for requests under way, when servers end
 	impatient context.CancelFunc
@@ -111,7 +115,7 @@ type running struct {
 }
 
 func newProcess(q *request, stderr io.Writer) *process {
-	p := &process{request: q, stderr: stderr, log: slog.New(slog.NewTextHandler(stderr, nil))}
+	p := &process{request: q, stderr: stderr, log: slog.New(slog.NewTextHandler(stderr, nil)), broken: make(chan error, 1)}
 	p.patience, p.impatient = context.WithCancel(context.Background())
 	p.reapUntil, p.stopReaping = context.WithCancel(context.Background())
 	p.admin = newAdmin(adminSources{version: version(), snapshots: p.snapshots, connections: p.connections, ready: p.ready.Load})

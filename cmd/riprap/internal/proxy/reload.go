@@ -35,6 +35,11 @@ func (p *process) apply(ctx context.Context, c *configuration) (err error) {
 	if err != nil {
 		return err
 	}
+	defer func() {
+		if err != nil && keys != nil && keys != p.store {
+			keys.Close()
+		}
+	}()
 	services, err := p.servicesFor(c, keys)
 	if err != nil {
 		return err
@@ -149,11 +154,11 @@ func (p *process) move(c *configuration, spots []spot) {
 		v.answer(p.handlerOf(q.service))
 		switch {
 		case q.old == nil:
-			v.start()
+			v.start(p.broken)
 		case q.old != v: // the address stays, and no connection is refused
 			q.old.turn.Close()
 			<-q.old.served
-			v.start()
+			v.start(p.broken)
 			given = append(given, q.old)
 		}
 		kept[q.old] = true

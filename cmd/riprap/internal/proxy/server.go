@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
 	"log"
 	"net"
 	"net/http"
@@ -45,13 +46,13 @@ type server struct {
 	leaving     atomic.Bool  // its connections are not to be used again
 	underWay    atomic.Int64 // requests, those included whose connection was taken over or whose client has left
 	http        http.Server
-	served      chan error // how Serve ended
+	served      chan struct{} // closed when it takes no connections any more
 	cut         context.CancelCauseFunc
 }
 
 // newServer makes a server for a listener. It answers once it is started.
 func newServer(s site, l *net.TCPListener, errorLog *log.Logger) *server {
-	v := &server{site: s, listener: l, turn: newTurn(l, s.maxConnections), served: make(chan error, 1)}
+	v := &server{site: s, listener: l, turn: newTurn(l, s.maxConnections), served: make(chan struct{})}
 	base, cut := context.WithCancelCause(context.Background())
 	v.cut = cut
 	var protocols http.Protocols
@@ -83,15 +84,22 @@ func newServer(s site, l *net.TCPListener, errorLog *log.Logger) *server {
 	return v
 }
 
-// start begins to answer. No other server may have its turn on the listener.
-func (v *server) start() {
+// start begins to answer. No other server may have its turn on the listener. Broken gets the error of a listener that takes no
+// connections any more, though its turn is not over.
+func (v *server) start(broken chan<- error) {
 	v.listener.SetDeadline(time.Time{})
 	go func() {
+		defer close(v.served)
+		serve := v.http.Serve
 		if v.tls {
-			v.served <- v.http.ServeTLS(v.turn, "", "")
-			return
+			serve = func(l net.Listener) error { return v.http.ServeTLS(l, "", "") }
 		}
-		v.served <- v.http.Serve(v.turn)
+		if err := serve(v.turn); !v.turn.ended.Load() {
+			select {
+			case broken <- fmt.Errorf("%s: %w", v.listen, err):
+			default: // another one was the first
+			}
+		}
 	}()
 }
 
