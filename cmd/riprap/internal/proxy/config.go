@@ -14,6 +14,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/riprap-go/riprap/chain"
 	"github.com/riprap-go/riprap/cmd/riprap/internal/manifest"
 )
 
@@ -32,21 +33,22 @@ type configuration struct {
 // A front is one service of a configuration.
 type front struct {
 	manifest.Proxy
-	at          string           // where it is described, "" by flags
+	at          string           // where it is described, with a colon behind it; "" by flags
 	certificate *tls.Certificate // nil without TLS
 	sum         string           // the same for two fronts whose handlers are alike
 }
 
 // load reads what the request says. It changes nothing.
 func (q *request) load() (*configuration, error) {
-	c := &configuration{Proxying: fill(q.own, manifest.Proxying{})}
-	proxies := []manifest.Proxy{q.proxy}
-	for _, p := range proxies {
-		f, err := newFront(p)
-		if err != nil {
-			return nil, mistake{err}
+	c, err := q.read()
+	if err != nil {
+		return nil, err
+	}
+	for i := range c.fronts {
+		f := &c.fronts[i]
+		if err := f.open(); err != nil {
+			return nil, mistake{fmt.Errorf("%s%w", f.at, err)}
 		}
-		c.fronts = append(c.fronts, f)
 	}
 	if err := c.check(); err != nil {
 		return nil, mistake{err}
@@ -54,16 +56,68 @@ func (q *request) load() (*configuration, error) {
 	return c, nil
 }
 
-// newFront reads the files that a proxy names.
-func newFront(p manifest.Proxy) (f front, err error) {
-	f.Proxy = p
+// read reads the flags, or the file that they name.
+func (q *request) read() (*configuration, error) {
+	if q.file == "" {
+		c := &configuration{Proxying: fill(q.own, manifest.Proxying{}), fronts: []front{{Proxy: q.proxy}}}
+		alone := &chain.Chain{Services: []chain.Service{manifest.Hop(&q.proxy), {Name: q.proxy.Service}}}
+		return c, c.judge(chain.Check(alone), func(chain.Finding) bool { return true }, func(chain.Finding) string { return "" })
+	}
+	file, err := manifest.Read(q.file, nil)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && q.file == manifest.Name:
+		return nil, mistake{fmt.Errorf("no %s in this folder: go where it is, or name the file, or say --listen and --to", manifest.Name)}
+	case err != nil:
+		return nil, mistake{err}
+	case len(file.Proxies) == 0:
+		return nil, mistake{fmt.Errorf(`%s: no service in it has a "proxy": want one, with "listen" and "to"`, manifest.Printable(q.file))}
+	}
+	c := &configuration{Proxying: fill(q.own, file.Proxying)}
+	if c.Admin, err = address("admin", c.Admin, none); err != nil {
+		return nil, mistake{err}
+	}
+	where := func(at manifest.Place) string {
+		return fmt.Sprintf("%s:%d:%d: ", manifest.Printable(file.Name), at.Line, at.Column)
+	}
+	for _, p := range file.Proxies {
+		if p.Listen, err = address("listen", p.Listen); err != nil {
+			return nil, mistake{err}
+		}
+		c.fronts = append(c.fronts, front{Proxy: p, at: where(file.Place("services", p.Service, "proxy"))})
+	}
+	return c, c.judge(chain.Check(&file.Chain), file.AtProxy, func(f chain.Finding) string { return where(file.FindingPlace(f)) })
+}
+
+// judge makes an error of findings that are about a proxy or the service behind it, and warnings of the others.
+func (c *configuration) judge(findings []chain.Finding, ours func(chain.Finding) bool, where func(chain.Finding) string) error {
+	var refused []string
+	for _, f := range findings {
+		text := fmt.Sprintf("%s%s: %s; %s", where(f), f.Rule, f.Text, f.Fix)
+		if ours(f) {
+			refused = append(refused, text)
+		} else {
+			c.warnings = append(c.warnings, text)
+		}
+	}
+	if len(refused) == 0 {
+		return nil
+	}
+	return fmt.Errorf("this cannot work, by the rules of riprap check:\n%s", strings.Join(refused, "\n"))
+}
+
+// open reads the files that a front names.
+func (f *front) open() error {
+	p := f.Proxy
+	if p.MaxHeader < 0 {
+		return errors.New("a header without a limit fills the memory: want a size such as 64KiB")
+	}
 	if p.TLSCert != "" {
 		pair, err := tls.LoadX509KeyPair(p.TLSCert, p.TLSKey)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return f, fmt.Errorf("%w: want the certificate and its key in PEM form", err)
+			return fmt.Errorf("%w: want the certificate and its key in PEM form", err)
 		case err != nil:
-			return f, fmt.Errorf("the certificate %s with the key %s: %w", p.TLSCert, p.TLSKey, err)
+			return fmt.Errorf("the certificate %s with the key %s: %w", p.TLSCert, p.TLSKey, err)
 		}
 		f.certificate = &pair
 	}
@@ -71,17 +125,17 @@ func newFront(p manifest.Proxy) (f front, err error) {
 	p.Listen, p.TLSCert, p.TLSKey, p.MaxHeader, p.MaxConnections = "", "", "", 0, 0
 	text, err := json.Marshal(p)
 	if err != nil {
-		return f, err
+		return err
 	}
 	if p.CA != "" {
 		roots, err := os.ReadFile(p.CA)
 		if err != nil {
-			return f, fmt.Errorf("the roots of the service's certificate: %w", err)
+			return fmt.Errorf("the roots of the service's certificate: %w", err)
 		}
 		text = append(text, roots...)
 	}
 	f.sum = fmt.Sprintf("%x", sha256.Sum256(text))
-	return f, nil
+	return nil
 }
 
 // check looks at what no single setting tells.
@@ -92,11 +146,11 @@ func (c *configuration) check() error {
 	}
 	for _, f := range c.fronts {
 		if leadsTo(f.To, f.Listen) {
-			return fmt.Errorf("%s: it listens on %s and sends to %s, which is itself: want the address of the service", f.Service, f.Listen, f.To)
+			return fmt.Errorf("%s%s: it listens on %s and sends to %s, which is itself: want the address of the service", f.at, f.Service, f.Listen, f.To)
 		}
 		where := f.site().address()
 		if other := taken[where]; other != "" {
-			return fmt.Errorf("%s and %s both listen on %s: want an address for each", other, f.Service, f.Listen)
+			return fmt.Errorf("%s%s and %s both listen on %s: want an address for each", f.at, other, f.Service, f.Listen)
 		}
 		taken[where] = f.Service
 	}

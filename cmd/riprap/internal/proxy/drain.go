@@ -73,7 +73,9 @@ func (p *process) end() {
 		left += v.underWay.Load()
 	}
 	p.say("ending: %s under way", plural(left, "request is", "requests are"))
-	defer time.AfterFunc(p.config.Drain, p.impatient).Stop()
+	if p.config.Drain > 0 {
+		defer time.AfterFunc(p.config.Drain, p.impatient).Stop()
+	}
 	p.farewell(services, p.config.Drain)
 	p.dismissed.Wait()
 	p.impatient()
@@ -81,14 +83,17 @@ func (p *process) end() {
 		v.turn.Close()
 		v.listener.Close()
 	}
-	p.farewell(admin, 0)
+	p.farewell(admin, p.config.Drain) // at once: patience is over
 	p.say("ended")
 }
 
-// farewell drains servers side by side and says how many requests were cut.
+// farewell drains servers side by side and says how many requests were cut. Less than nothing is no limit.
 func (p *process) farewell(servers []*server, within time.Duration) {
-	ctx, cancel := context.WithTimeout(p.patience, within)
+	ctx, cancel := context.WithCancel(p.patience)
 	defer cancel()
+	if within > 0 {
+		defer time.AfterFunc(within, cancel).Stop()
+	}
 	var cut atomic.Int64
 	var all sync.WaitGroup
 	for _, v := range servers {

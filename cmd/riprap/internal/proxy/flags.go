@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -26,6 +27,8 @@ type request struct {
 	file  string         // "" if the flags describe the service
 	proxy manifest.Proxy // then
 	own   manifest.Proxying
+
+	routes []string // of the proxy
 }
 
 // forFile are the flags that may stand beside a file. They say more than it.
@@ -61,9 +64,6 @@ func parse(args []string, help io.Writer) (*request, error) {
 	case len(files) > 0 && files[0] == "-":
 		return nil, errors.New("the file is read again at SIGHUP, and stdin cannot be: want the name of a file")
 	}
-	if given["drain"] && q.own.Drain <= 0 {
-		return nil, fmt.Errorf("--drain %v: want more than nothing", q.own.Drain)
-	}
 	if given["store"] && q.own.Store == "" {
 		return nil, errors.New("--store is empty: want postgres://… or a SQLite file")
 	}
@@ -83,6 +83,9 @@ func parse(args []string, help io.Writer) (*request, error) {
 // check looks at the flags that describe a service.
 func (q *request) check(given map[string]bool) (err error) {
 	p := &q.proxy
+	for _, pattern := range q.routes {
+		p.Routes = append(p.Routes, manifest.Route{Match: pattern})
+	}
 	switch {
 	case p.Listen == "":
 		return errors.New("--listen is missing: want the HOST:PORT that clients call, such as --listen 127.0.0.1:7070")
@@ -90,8 +93,6 @@ func (q *request) check(given map[string]bool) (err error) {
 		return errors.New("--to is missing: want the URL of the service, such as --to http://127.0.0.1:9000")
 	case p.Service == "" || strings.ContainsFunc(p.Service, func(c rune) bool { return !unicode.IsPrint(c) }):
 		return fmt.Errorf("--name %q: want a name that can be printed", p.Service)
-	case p.MaxHeader < 0:
-		return errors.New("--max-header none: whoever likes to could fill the memory: want a size such as 64KiB")
 	case (len(p.RequireKey) > 0 || len(p.AcceptKey) > 0) && p.Scope == "":
 		return errors.New("--scope is missing: say whose keys they are, --scope header:NAME; or --scope single-tenant if everybody may see every answer")
 	case len(p.RequireKey)+len(p.AcceptKey) == 0:
@@ -100,10 +101,6 @@ func (q *request) check(given map[string]bool) (err error) {
 				return fmt.Errorf("--%s is about keys, and no request has one: want --require-key 'METHOD /PATH' or --accept-key too", name)
 			}
 		}
-	case given["lease"] && p.Lease <= 0:
-		return fmt.Errorf("--lease %v: want more than nothing", p.Lease)
-	case given["retention"] && p.Retention <= 0:
-		return fmt.Errorf("--retention %v: want more than nothing", p.Retention)
 	}
 	if p.Listen, err = address("--listen", p.Listen); err != nil {
 		return err
@@ -111,8 +108,14 @@ func (q *request) check(given map[string]bool) (err error) {
 	if (p.TLSCert == "") != (p.TLSKey == "") {
 		return errors.New("--tls-cert and --tls-key belong together: want both, or none")
 	}
+	if name, ok := strings.CutPrefix(p.Scope, "header:"); ok && !token.MatchString(name) {
+		return fmt.Errorf("--scope %q: no field has such a name: want header:NAME, such as header:X-Customer", p.Scope)
+	}
 	return nil
 }
+
+// token is what the name of a field is (RFC 9110 section 5.6.2).
+var token = regexp.MustCompile("^[-!#$%&'*+.^_`|~0-9A-Za-z]+$")
 
 func (q *request) flags() *flag.FlagSet {
 	p, own := &q.proxy, &q.own
@@ -123,19 +126,19 @@ func (q *request) flags() *flag.FlagSet {
 	f.StringVar(&p.Service, "name", "service", "what metrics and logs call the service")
 	f.StringVar(&p.Host, "host", "", "Host `NAME` that the service gets (default: the client's)")
 
-	f.Var((*list)(&p.RequireKey), "require-key", "`PATTERN` of requests that need an Idempotency-Key and are run once,\nsuch as 'POST /charge'; may be repeated")
-	f.Var((*list)(&p.AcceptKey), "accept-key", "`PATTERN` of requests that may carry one, and are run once if they do;\nmay be repeated")
+	f.Var(patterns{&p.RequireKey, true}, "require-key", "`PATTERN` of requests that need an Idempotency-Key and are run once,\nsuch as 'POST /charge'; may be repeated")
+	f.Var(patterns{&p.AcceptKey, true}, "accept-key", "`PATTERN` of requests that may carry one, and are run once if they do;\nmay be repeated")
 	f.StringVar(&p.Scope, "scope", "", "whose keys they are: `header:NAME`, or single-tenant")
 	f.StringVar(&own.Store, "store", "", "where keys are kept: a SQLite `FILE` or postgres://…\n(default: "+defaultStore+" in this folder)")
 	f.BoolVar(&p.UpstreamKeys, "upstream-keys", false, "the service honors keys itself: a keyed request may reach it twice")
-	f.Var((*suggest.Duration)(&p.Lease), "lease", "how long a request holds its key without a sign of life (`duration`;\ndefault: 1m)")
-	f.Var((*suggest.Duration)(&p.Retention), "retention", "how long an answer is kept for its key (`duration`; default: 24h)")
+	f.Var((*positive)(&p.Lease), "lease", "how long a request holds its key without a sign of life (`duration`;\ndefault: 1m)")
+	f.Var((*positive)(&p.Retention), "retention", "how long an answer is kept for its key (`duration`; default: 24h)")
 
-	f.Var(routes{&p.Routes}, "route", "`PATTERN` of requests that get a budget and a bound of their own;\nmay be repeated")
+	f.Var(patterns{&q.routes, false}, "route", "`PATTERN` of requests that get a budget and a bound of their own;\nmay be repeated")
 	f.BoolVar(&p.Adaptive, "adaptive", false, "learn from each route how long an attempt may take")
-	f.Var((*count)(&p.Policy.MaxAttempts), "attempts", "most attempts of what may be repeated, the first one included (`N`;\ndefault: 4)")
+	f.Var((*count)(&p.Policy.MaxAttempts), "attempts", "most attempts of what may be repeated, the first one included (`N`;\ndefault: 3)")
 	f.Var((*limit)(&p.Policy.Timeout), "timeout", "for all attempts, to the header of the answer (`duration` or none;\ndefault: 30s)")
-	f.Var((*limit)(&p.Policy.AttemptTimeout), "attempt-timeout", "for one attempt, to the header (`duration` or none; default: 10s)")
+	f.Var((*limit)(&p.Policy.AttemptTimeout), "attempt-timeout", "for one attempt, to the header (`duration` or none;\ndefault: such that all attempts fit)")
 	f.Var((*limit)(&p.ConnectTimeout), "connect-timeout", "for a connection to the service (`duration` or none; default: 2s)")
 	f.Var((*limit)(&p.Silence), "silence", "longest pause within a body (`duration` or none; default: 30s)")
 
@@ -151,18 +154,8 @@ func (q *request) flags() *flag.FlagSet {
 	f.StringVar(&p.CA, "ca", "", "`FILE` with the roots that the service's certificate is checked by\n(default: the system's)")
 	f.Var((*prefixes)(&p.Trust), "trust", "whose X-Forwarded-For, deadlines and retry marks are believed\n(`CIDR[,CIDR]` or none; default: loopback and private networks)")
 	f.StringVar(&own.Admin, "admin", "", "`HOST:PORT` of metrics, state and health, or none (default: "+defaultAdmin+")")
-	f.Var((*suggest.Duration)(&own.Drain), "drain", "how long requests under way may take once it ends (`duration`;\ndefault: 30s)")
+	f.Var((*limit)(&own.Drain), "drain", "how long requests under way may take once it ends (`duration` or none;\ndefault: 30s)")
 	return f
-}
-
-// routes is a flag that may be repeated.
-type routes struct{ to *[]manifest.Route }
-
-func (r routes) String() string { return "" }
-
-func (r routes) Set(text string) error {
-	*r.to = append(*r.to, manifest.Route{Match: text})
-	return nil
 }
 
 // split parses all flags of args and returns what is none. Behind -- nothing is a flag.

@@ -118,8 +118,8 @@ func configure(t *testing.T, proxies ...manifest.Proxy) *configuration {
 		if p.Listen == "" {
 			p.Listen = "127.0.0.1:0"
 		}
-		f, err := newFront(p)
-		if err != nil {
+		f := front{Proxy: p}
+		if err := f.open(); err != nil {
 			t.Fatal(err)
 		}
 		c.fronts = append(c.fronts, f)

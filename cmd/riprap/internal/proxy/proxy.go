@@ -19,9 +19,11 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+	"unicode"
 
 	"github.com/riprap-go/riprap/cmd/riprap/internal/exit"
 	"github.com/riprap-go/riprap/cmd/riprap/internal/keystore"
+	"github.com/riprap-go/riprap/cmd/riprap/internal/manifest"
 )
 
 // The live heap of a proxy is a few MB, which Go would collect many times a second. This takes some MB more and a sixth less
@@ -71,8 +73,18 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 }
 
+// A fileError is what is wrong in the file. It speaks for itself: the flags are not to blame.
+type fileError struct{ manifest.Errors }
+
+func (e *fileError) Unwrap() []error {
+	return []error{e.Errors, &exit.UsageError{Command: "riprap proxy", Err: e.Errors}}
+}
+
 // told makes the error of the subcommand.
 func told(err error) error {
+	if wrong, ok := errors.AsType[manifest.Errors](err); ok {
+		return &fileError{wrong}
+	}
 	if wrong, ok := errors.AsType[mistake](err); ok {
 		return &exit.UsageError{Command: "riprap proxy", Err: wrong.error}
 	}
@@ -129,13 +141,21 @@ func (p *process) reap() {
 	p.reaping.Go(func() { p.store.ReapEvery(p.reapUntil, reapInterval) })
 }
 
-// say prints a line for people.
+// say prints a line for people. None of it does anything to a terminal.
 func (p *process) say(format string, args ...any) {
-	fmt.Fprintf(p.stderr, "riprap proxy: "+format+"\n", args...)
+	io.WriteString(p.stderr, strings.Map(func(c rune) rune {
+		if c != '\n' && !unicode.IsGraphic(c) {
+			return unicode.ReplacementChar
+		}
+		return c
+	}, fmt.Sprintf("riprap proxy: "+format+"\n", args...)))
 }
 
 // announce says where the proxy is, and that it takes requests.
 func (p *process) announce() {
+	for _, text := range p.config.warnings {
+		p.say("warning: %s", text)
+	}
 	for _, v := range p.servers {
 		if v.service == "" {
 			p.say("admin on %s", v.url())

@@ -9,10 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/riprap-go/riprap/cmd/riprap/internal/manifest"
 	"github.com/riprap-go/riprap/internal/suggest"
 )
 
-// none is what stands for no limit on the command line. In a manifest.Proxy it is a negative number.
+// none is what stands for no limit on the command line. In what it stands for it is a negative number.
 const none = "none"
 
 // A limit is a flag's value: a duration, or none.
@@ -38,6 +39,23 @@ func (l *limit) Set(text string) error {
 		return errors.New("want more than nothing; none is no limit")
 	}
 	*l = limit(d)
+	return nil
+}
+
+// A positive is a flag's value: a duration above zero.
+type positive time.Duration
+
+func (p *positive) String() string { return (*limit)(p).String() }
+
+func (p *positive) Set(text string) error {
+	var d suggest.Duration
+	if err := d.Set(text); err != nil {
+		return err
+	}
+	if d <= 0 {
+		return errors.New("want more than nothing")
+	}
+	*p = positive(d)
 	return nil
 }
 
@@ -74,52 +92,30 @@ func (s *size) String() string {
 	return strconv.FormatInt(int64(*s), 10)
 }
 
-func (s *size) Set(text string) error {
-	n, err := parseSize(text)
+func (s *size) Set(text string) (err error) {
+	n, err := manifest.ParseSize(text)
 	if err == nil {
 		*s = size(n)
 	}
 	return err
 }
 
-var units = []struct {
-	name  string
-	bytes int64
-}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"B", 1}, {"", 1}}
-
-// parseSize reads a size such as 64KiB. None is -1.
-func parseSize(text string) (int64, error) {
-	if text == none {
-		return -1, nil
-	}
-	digits := strings.TrimRight(text, "BGKMTbgkmti")
-	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || n <= 0 || digits[0] == '+' {
-		return 0, errors.New("want a size such as 64KiB or 1MiB, or none")
-	}
-	for _, unit := range units {
-		if text[len(digits):] == unit.name {
-			if n > math.MaxInt64/unit.bytes {
-				return 0, errors.New("that is too much")
-			}
-			return n * unit.bytes, nil
-		}
-	}
-	for _, unit := range units {
-		if strings.EqualFold(strings.TrimRight(text[len(digits):], "Bbi"), strings.TrimSuffix(unit.name, "iB")) {
-			return 0, fmt.Errorf("did you mean %s%s?", digits, unit.name)
-		}
-	}
-	return 0, errors.New("want a size such as 64KiB or 1MiB, or none")
+// patterns is a flag that may be repeated: of requests.
+type patterns struct {
+	to    *[]string
+	keyed bool
 }
 
-// A list is a flag that may be repeated.
-type list []string
+func (p patterns) String() string { return "" }
 
-func (l *list) String() string { return strings.Join(*l, ", ") }
-
-func (l *list) Set(text string) error {
-	*l = append(*l, text)
+func (p patterns) Set(text string) error {
+	if err := manifest.CheckPattern(text); err != nil {
+		return err
+	}
+	if method, _, _ := strings.Cut(text, " "); p.keyed && manifest.Keyless(method) {
+		return fmt.Errorf("a %s needs no key: it may be sent again as it is", method)
+	}
+	*p.to = append(*p.to, text)
 	return nil
 }
 
@@ -137,14 +133,11 @@ func (p *prefixes) Set(text string) error {
 	}
 	for word := range strings.SplitSeq(text, ",") {
 		word = strings.TrimSpace(word)
-		prefix, err := netip.ParsePrefix(word)
-		if address, wrong := netip.ParseAddr(word); wrong == nil {
-			prefix, err = address.Prefix(address.BitLen())
-		}
+		prefix, err := manifest.ParsePrefix(word)
 		if err != nil {
 			return fmt.Errorf("%q is no network: want one such as 10.0.0.0/8, several joined by commas, or none", word)
 		}
-		*p = append(*p, prefix.Masked())
+		*p = append(*p, prefix)
 	}
 	return nil
 }
