@@ -61,7 +61,11 @@ func (q *request) read() (*configuration, error) {
 	if q.file == "" {
 		c := &configuration{Proxying: fill(q.own, manifest.Proxying{}), fronts: []front{{Proxy: q.proxy}}}
 		alone := &chain.Chain{Services: []chain.Service{manifest.Hop(&q.proxy), {Name: q.proxy.Service}}}
-		return c, c.judge(chain.Check(alone), func(chain.Finding) bool { return true }, func(chain.Finding) string { return "" })
+		findings := chain.Check(alone)
+		for i := range findings {
+			findings[i].Text, findings[i].Fix = q.asFlags(findings[i].Text), q.asFlags(findings[i].Fix)
+		}
+		return c, c.judge(findings, func(chain.Finding) bool { return true }, func(chain.Finding) string { return "" })
 	}
 	file, err := manifest.Read(q.file, nil)
 	switch {
@@ -88,11 +92,20 @@ func (q *request) read() (*configuration, error) {
 	return c, c.judge(chain.Check(&file.Chain), file.AtProxy, func(f chain.Finding) string { return where(file.FindingPlace(f)) })
 }
 
+// asFlags is what riprap check says, in the words of the command line.
+func (q *request) asFlags(text string) string {
+	hop := manifest.Hop(&q.proxy).Name
+	return strings.NewReplacer(
+		"policy.timeout", "--timeout", "policy.attemptTimeout", "--attempt-timeout", "policy.maxAttempts", "--attempts",
+		" of "+hop+" → "+q.proxy.Service, "", hop, "the proxy",
+	).Replace(text)
+}
+
 // judge makes an error of findings that are about a proxy or the service behind it, and warnings of the others.
 func (c *configuration) judge(findings []chain.Finding, ours func(chain.Finding) bool, where func(chain.Finding) string) error {
 	var refused []string
 	for _, f := range findings {
-		text := fmt.Sprintf("%s%s: %s; %s", where(f), f.Rule, f.Text, f.Fix)
+		text := fmt.Sprintf("%s%s: %s %s", where(f), f.Rule, f.Text, f.Fix)
 		if ours(f) {
 			refused = append(refused, text)
 		} else {
