@@ -38,7 +38,7 @@ func TestHelpForOneCommandShowsItsFlags(t *testing.T) {
 }
 
 func TestHelpFitsIntoATerminal(t *testing.T) {
-	for _, args := range [][]string{{"help"}, {"help", "demo"}, {"help", "call"}, {"help", "flaky"}, {"help", "audit"}, {"help", "lab"}, {"help", "check"}, {"help", "keys"}, {"keys", "list", "-h"}, {"keys", "show", "-h"}, {"keys", "resolve", "-h"}} {
+	for _, args := range [][]string{{"help"}, {"help", "demo"}, {"help", "call"}, {"help", "flaky"}, {"help", "audit"}, {"help", "lab"}, {"help", "check"}, {"help", "keys"}, {"help", "proxy"}, {"keys", "list", "-h"}, {"keys", "show", "-h"}, {"keys", "resolve", "-h"}} {
 		var stdout, stderr bytes.Buffer
 		if err := run(t.Context(), args, &stdout, &stderr); err != nil {
 			t.Fatalf("riprap %s: got error %v, want none", strings.Join(args, " "), err)

@@ -153,7 +153,7 @@ func (q *request) flags() *flag.FlagSet {
 	f.StringVar(&p.TLSKey, "tls-key", "", "`FILE` with its key")
 	f.StringVar(&p.CA, "ca", "", "`FILE` with the roots that the service's certificate is checked by\n(default: the system's)")
 	f.Var((*prefixes)(&p.Trust), "trust", "whose X-Forwarded-For, deadlines and retry marks are believed\n(`CIDR[,CIDR]` or none; default: loopback and private networks)")
-	f.StringVar(&own.Admin, "admin", "", "`HOST:PORT` of metrics, state and health, or none (default: "+defaultAdmin+")")
+	f.StringVar(&own.Admin, "admin", "", "`HOST:PORT` of metrics, state and health, or none\n(default: "+defaultAdmin+")")
 	f.Var((*limit)(&own.Drain), "drain", "how long requests under way may take once it ends (`duration` or none;\ndefault: 30s)")
 	return f
 }
