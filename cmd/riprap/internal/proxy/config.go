@@ -220,6 +220,7 @@ func (f *front) site() site {
 		service: f.Service, listen: f.Listen, tls: f.certificate != nil,
 		maxHeader:      int(cmp.Or(max(f.MaxHeader, 0), defaultMaxHeader)),
 		maxConnections: max(cmp.Or(f.MaxConnections, defaultMaxConnections), 0),
+		silence:        max(cmp.Or(f.Silence, defaultSilence), 0),
 	}
 }
 
@@ -229,7 +230,7 @@ func (c *configuration) sites() (list []site) {
 		list = append(list, f.site())
 	}
 	if c.Admin != none {
-		list = append(list, site{listen: c.Admin, maxHeader: adminHeader, maxConnections: adminConnections})
+		list = append(list, site{listen: c.Admin, maxHeader: adminHeader, maxConnections: adminConnections, silence: defaultSilence})
 	}
 	return list
 }

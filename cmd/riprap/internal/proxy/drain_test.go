@@ -14,26 +14,30 @@ import (
 )
 
 func TestRequestsUnderWayAreFinishedAtTheEnd(t *testing.T) {
-	g, to := newGate(t)
-	r := launch(t, configure(t, manifest.Proxy{Service: "a", To: to}))
-	url := r.server("a").url()
-	client := fresh(t)
-	result := sent(func() string { return fetch(client, url) })
-	finished(t, "the request at the service", g.arrived)
-	done := r.ending()
-	if r.ready.Load() {
-		t.Error("ready while it ends, want not")
-	}
-	if got := fetch(fresh(t), url); !strings.Contains(got, "refused") {
-		t.Errorf("a new request while the proxy ends: %s, want a connection that is refused", got)
-	}
-	g.release()
-	if got, want := finished(t, "the request", result), "200 through"; got != want {
-		t.Errorf("the request under way = %s, want %s", got, want)
-	}
-	finished(t, "the end", done)
-	if got := r.said.String(); !strings.Contains(got, "ending: 1 request is under way\n") || strings.Contains(got, "cut") {
-		t.Errorf("said %q, want that 1 request is under way, and nothing of a cut", got)
+	for name, client := range map[string]func(*testing.T) *http.Client{"HTTP/1.1": fresh, "HTTP/2": freshHTTP2} {
+		t.Run(name, func(t *testing.T) {
+			g, to := newGate(t)
+			r := launch(t, configure(t, manifest.Proxy{Service: "a", To: to}))
+			url := r.server("a").url()
+			before := client(t)
+			result := sent(func() string { return fetch(before, url) })
+			finished(t, "the request at the service", g.arrived)
+			done := r.ending()
+			if r.ready.Load() {
+				t.Error("ready while it ends, want not")
+			}
+			if got := fetch(client(t), url); !strings.Contains(got, "refused") {
+				t.Errorf("a new request while the proxy ends: %s, want a connection that is refused", got)
+			}
+			g.release()
+			if got, want := finished(t, "the request", result), "200 through"; got != want {
+				t.Errorf("the request under way = %s, want %s", got, want)
+			}
+			finished(t, "the end", done)
+			if got := r.said.String(); !strings.Contains(got, "ending: 1 request is under way\n") || strings.Contains(got, "cut") {
+				t.Errorf("said %q, want that 1 request is under way, and nothing of a cut", got)
+			}
+		})
 	}
 }
 

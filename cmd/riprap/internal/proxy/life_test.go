@@ -146,6 +146,15 @@ func fresh(t *testing.T) *http.Client {
 	return &http.Client{Transport: transport, Timeout: patience}
 }
 
+// freshHTTP2 is a client that speaks it without asking.
+func freshHTTP2(t *testing.T) *http.Client {
+	client := fresh(t)
+	var protocols http.Protocols
+	protocols.SetUnencryptedHTTP2(true)
+	client.Transport.(*http.Transport).Protocols = &protocols
+	return client
+}
+
 // fetch is the status and the body of an answer, or the error.
 func fetch(client *http.Client, url string) string { return body(client.Get(url)) }
 

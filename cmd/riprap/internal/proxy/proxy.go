@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -159,6 +160,9 @@ func (p *process) announce() {
 	for _, v := range p.servers {
 		if v.service == "" {
 			p.say("admin on %s", v.url())
+			if !v.listener.Addr().(*net.TCPAddr).IP.IsLoopback() {
+				p.say("warning: other machines can reach the admin listener, which asks nobody who they are")
+			}
 			continue
 		}
 		p.say("%s on %s to %s", v.service, v.url(), p.services[v.service].config.To)

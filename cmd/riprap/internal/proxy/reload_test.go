@@ -233,11 +233,7 @@ func TestALongHeaderIsRefusedByTheLimitOfItsAddress(t *testing.T) {
 
 func TestHTTP2IsTakenWithPriorKnowledge(t *testing.T) {
 	r := launch(t, configure(t, manifest.Proxy{Service: "a", To: serviceOf(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Header.Get("Via")) })}))
-	client := fresh(t)
-	var protocols http.Protocols
-	protocols.SetUnencryptedHTTP2(true)
-	client.Transport.(*http.Transport).Protocols = &protocols
-	if got, want := fetch(client, r.server("a").url()), "200 2.0 riprap"; got != want {
+	if got, want := fetch(freshHTTP2(t), r.server("a").url()), "200 2.0 riprap"; got != want {
 		t.Errorf("over HTTP/2 without TLS: %s, want %s", got, want)
 	}
 }

@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log"
 	"net"
@@ -25,7 +26,8 @@ type site struct {
 	listen         string
 	tls            bool
 	maxHeader      int
-	maxConnections int // zero means no limit
+	maxConnections int           // zero means no limit
+	silence        time.Duration // longest time that a client takes nothing; zero means no limit
 }
 
 // address tells sites apart that are not on one address.
@@ -70,6 +72,7 @@ func newServer(s site, l *net.TCPListener, errorLog *log.Logger) *server {
 			MaxReceiveBufferPerStream: 256 << 10,
 			SendPingTimeout:           30 * time.Second, // of a client that says nothing, to find out whether it is there
 			PingTimeout:               15 * time.Second,
+			WriteByteTimeout:          s.silence,
 		},
 		BaseContext:                  func(net.Listener) context.Context { return base },
 		DisableGeneralOptionsHandler: true, // OPTIONS * is the service's to answer
@@ -94,11 +97,13 @@ func (v *server) start(broken chan<- error) {
 		if v.tls {
 			serve = func(l net.Listener) error { return v.http.ServeTLS(l, "", "") }
 		}
-		if err := serve(v.turn); !v.turn.ended.Load() {
-			select {
-			case broken <- fmt.Errorf("%s: %w", v.listen, err):
-			default: // another one was the first
-			}
+		err := serve(v.turn)
+		if errors.Is(err, net.ErrClosed) || errors.Is(err, http.ErrServerClosed) {
+			return
+		}
+		select {
+		case broken <- fmt.Errorf("no more connections on %s: %w", v.listen, err):
+		default: // another one was the first
 		}
 	}()
 }
