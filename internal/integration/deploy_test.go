@@ -193,7 +193,7 @@ func TestTheUnitRunsTheFileThatIsShown(t *testing.T) {
 func buildRiprap(t *testing.T) string {
 	t.Helper()
 	riprap := filepath.Join(t.TempDir(), "riprap")
-	if said, err := shell(t, 10*time.Minute, "CGO_ENABLED=0 go build -o "+riprap+" ./cmd/riprap"); err != nil {
+	if said, err := shell(t, 10*time.Minute, "go build -o "+riprap+" ./cmd/riprap"); err != nil {
 		t.Fatalf("go build ./cmd/riprap: %v\n%s", err, said)
 	}
 	return riprap
@@ -204,7 +204,8 @@ type runningProxy struct {
 	t          *testing.T
 	cmd        *exec.Cmd
 	said       *output
-	url, admin string // of its first service, and for operators
+	ended      chan error // how it did
+	url, admin string     // of its first service, and for operators
 }
 
 var (
@@ -215,18 +216,21 @@ var (
 // startProxy starts a proxy, which ends with the test at the latest.
 func startProxy(t *testing.T, cmd *exec.Cmd) *runningProxy {
 	t.Helper()
-	p := &runningProxy{t: t, cmd: cmd, said: newOutput()}
+	p := &runningProxy{t: t, cmd: cmd, said: newOutput(), ended: make(chan error, 1)}
 	cmd.Stdout, cmd.Stderr = p.said, p.said
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	over := make(chan struct{})
+	go func() {
+		p.ended <- cmd.Wait()
+		close(over)
+	}()
 	t.Cleanup(func() {
-		if cmd.ProcessState == nil {
-			cmd.Process.Kill()
-			cmd.Wait()
-		}
+		cmd.Process.Kill() // unless it has ended
+		<-over
 	})
-	if !p.said.waitFor("riprap proxy: ready\n", time.Minute) {
+	if !p.said.waitFor("riprap proxy: ready\n", over) {
 		t.Fatalf("%v is not ready:\n%s", cmd, p.said.String())
 	}
 	service, admin := serves.FindStringSubmatch(p.said.String()), admins.FindStringSubmatch(p.said.String())
@@ -243,7 +247,7 @@ func (p *runningProxy) end() {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		p.t.Fatal(err)
 	}
-	if err := p.cmd.Wait(); err != nil {
+	if err := <-p.ended; err != nil {
 		p.t.Errorf("after SIGTERM: %v, want exit code 0\n%s", err, p.said.String())
 	}
 }

@@ -34,9 +34,9 @@ func (o *output) state() (text string, more <-chan struct{}) {
 	return o.text.String(), o.more
 }
 
-// waitFor waits until a text was written. It reports whether that came within the limit.
-func (o *output) waitFor(what string, limit time.Duration) bool {
-	over := time.After(limit)
+// waitFor waits until a text was written. It reports whether that came, within a minute and before all was over.
+func (o *output) waitFor(what string, over <-chan struct{}) bool {
+	late := time.After(time.Minute)
 	for {
 		text, more := o.state()
 		if strings.Contains(text, what) {
@@ -45,6 +45,8 @@ func (o *output) waitFor(what string, limit time.Duration) bool {
 		select {
 		case <-more:
 		case <-over:
+			return strings.Contains(o.String(), what)
+		case <-late:
 			return false
 		}
 	}
