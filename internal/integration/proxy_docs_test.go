@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -73,5 +74,26 @@ func TestDocsShowTheFileOfTheProxy(t *testing.T) {
 	}
 	if !strings.Contains(string(text), "\n```yaml\n"+string(file)+"```\n") {
 		t.Errorf("docs/proxy.md does not show deploy/riprap.yaml, which is\n%s", file)
+	}
+}
+
+func TestDocsAlertOnMetricsThatThereAre(t *testing.T) {
+	read := func(page string) string {
+		text, err := os.ReadFile(filepath.Join(root(t), "docs", page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	metrics := read("metrics.md")
+	named := regexp.MustCompile(`(riprap_[a-z_]+)(?:\{(\w+)=~?"([^"]*)")?`).FindAllStringSubmatch(read("proxy.md"), -1)
+	if len(named) < 5 {
+		t.Fatalf("docs/proxy.md names %d metrics, want those to be alerted on", len(named))
+	}
+	for _, m := range named {
+		row := regexp.MustCompile("(?m)^\\| `" + m[1] + "` .*$").FindString(metrics)
+		if row == "" || !strings.Contains(row, m[2]) {
+			t.Errorf("docs/proxy.md has an alert on %s, which is not in docs/metrics.md, or not by %q", m[1], m[2])
+		}
 	}
 }
