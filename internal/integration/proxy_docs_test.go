@@ -85,15 +85,20 @@ func TestDocsAlertOnMetricsThatThereAre(t *testing.T) {
 		}
 		return string(text)
 	}
-	metrics := read("metrics.md")
-	named := regexp.MustCompile(`(riprap_[a-z_]+)(?:\{(\w+)=~?"([^"]*)")?`).FindAllStringSubmatch(read("proxy.md"), -1)
+	metrics, page := read("metrics.md"), read("proxy.md")
+	named := regexp.MustCompile(`(riprap_[a-z_]+)(?:\{(\w+)=~?"([^"]*)")?`).FindAllStringSubmatch(page, -1)
 	if len(named) < 5 {
 		t.Fatalf("docs/proxy.md names %d metrics, want those to be alerted on", len(named))
 	}
 	for _, m := range named {
 		row := regexp.MustCompile("(?m)^\\| `" + m[1] + "` .*$").FindString(metrics)
-		if row == "" || !strings.Contains(row, m[2]) {
+		if row == "" || m[2] != "" && !regexp.MustCompile(`[ |]`+m[2]+`[ ,]`).MatchString(row) {
 			t.Errorf("docs/proxy.md has an alert on %s, which is not in docs/metrics.md, or not by %q", m[1], m[2])
+		}
+		for value := range strings.SplitSeq(m[3], `\|`) {
+			if value != "" && !strings.Contains(metrics, "`"+value+"`") && !strings.Contains(page, "\n### "+value+"\n") {
+				t.Errorf("docs/proxy.md has an alert on %s by %s %q, which no page knows", m[1], m[2], value)
+			}
 		}
 	}
 }
