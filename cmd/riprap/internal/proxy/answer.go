@@ -15,6 +15,7 @@ type answer struct {
 	control *http.ResponseController
 	visit   *Visit
 	silence time.Duration // zero means that the client may take its time
+	bodied  bool          // the request has a body
 	close   bool          // the connection is not used again
 	begun   bool
 	hurried time.Time
@@ -38,7 +39,11 @@ func (a *answer) begin(code int) {
 	if a.Header().Get(deadline.ExceededHeader) == "true" {
 		a.visit.outOfTime()
 	}
-	a.visit.intake.release()
+	if a.visit.answered { // by the service
+		a.visit.intake.release()
+	} else if a.bodied && (a.visit.intake == nil || a.visit.intake.unread()) {
+		a.control.SetReadDeadline(time.Now().Add(grace)) // net/http takes in what is left of the body first
+	}
 	if _, told := a.Header()["Content-Type"]; !told {
 		a.Header()["Content-Type"] = nil // else net/http would guess one
 	}

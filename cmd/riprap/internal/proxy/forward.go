@@ -59,7 +59,7 @@ func (s *Service) admit(w http.ResponseWriter, r *http.Request, v *Visit) bool {
 		v.refuse(w, bodyTooLarge, ReachedNo, fmt.Sprintf("Its body has %d bytes, and %d are allowed.", r.ContentLength, limit))
 		return false
 	}
-	if r.Body != nil && r.Body != http.NoBody && (s.silence > 0 || limit > 0) {
+	if hasBody(r) && (s.silence > 0 || limit > 0) {
 		v.intake = newIntake(r.Body, v.answer.control, s.silence, limit)
 	}
 	return true

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -32,12 +32,20 @@ type intake struct {
 	body    io.ReadCloser
 	control *http.ResponseController
 	silence time.Duration // zero means that each pause is allowed
-	left    int64         // bytes that may come; negative means no limit
-	read    int64
-	spent   time.Duration // waiting for the client
-	stalled *time.Timer   // strikes when the service has taken nothing for the silence; nil means never
+	giveUp  func()        // when the service takes nothing for the silence; nil means that it may
 	free    atomic.Bool   // the answer has begun
+	ended   atomic.Bool   // there is no more to read
 	failed  atomic.Pointer[error]
+
+	// A timer and not the deadline of the connection: when that passes, net/http ends the request's context before anybody
+	// has heard why.
+	late    *time.Timer // strikes when the client was too slow
+	stalled *time.Timer // strikes when the service was
+
+	mu    sync.Mutex // held by a Read
+	left  int64      // bytes that may come; negative means no limit
+	read  int64
+	spent time.Duration // waiting for the client
 }
 
 // newIntake makes the intake of a body of at most limit bytes; zero and less mean no limit.
@@ -49,72 +57,92 @@ func newIntake(body io.ReadCloser, control *http.ResponseController, silence tim
 	return i
 }
 
-// watch calls give up when the service does not take what came.
+// watch calls giveUp when the service has taken nothing for the silence, from now on.
 func (i *intake) watch(giveUp func()) {
-	if i.silence > 0 {
-		i.stalled = time.AfterFunc(i.silence, giveUp)
-	}
-}
-
-// turn says whose turn it is: the service's, to take what came, or not.
-func (i *intake) turn(services bool) {
-	switch {
-	case i.stalled == nil:
-	case services && !i.free.Load():
-		i.stalled.Reset(i.silence)
-	default:
-		i.stalled.Stop()
-	}
+	i.giveUp = giveUp
+	i.arm(&i.stalled, i.silence, giveUp)
 }
 
 func (i *intake) Read(p []byte) (int, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
 	if i.left == 0 {
 		return i.more()
 	}
 	if i.left > 0 && int64(len(p)) > i.left {
 		p = p[:i.left]
 	}
-	i.turn(false)
 	began := time.Now()
-	if i.silence > 0 && !i.free.Load() {
-		i.control.SetReadDeadline(began.Add(i.patience()))
-		if i.free.Load() { // the answer has begun meanwhile
-			i.control.SetReadDeadline(time.Time{})
-		}
-	}
+	i.arm(&i.late, i.patience(), i.tooSlow)
 	n, err := i.body.Read(p)
+	stop(i.late)
 	i.spent += time.Since(began)
 	i.read += int64(n)
 	if i.left > 0 {
 		i.left -= int64(n)
 	}
-	switch {
+	i.ended.Store(err != nil)
+	switch slow := i.err(); {
+	case slow != nil:
+		return n, slow
 	case err == io.EOF:
-		i.control.SetReadDeadline(time.Time{}) // the server goes on reading, for the next request
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		err = errSlow
-		i.fail(err)
+		return n, err
 	case err != nil:
-		err = fmt.Errorf("%w: %w", errIntake, err)
-		i.fail(err)
-	default:
-		if i.turn(true); i.free.Load() {
-			i.turn(false)
-		}
+		return n, i.fail(fmt.Errorf("%w: %w", errIntake, err))
 	}
-	return n, err
+	if i.giveUp != nil {
+		i.arm(&i.stalled, i.silence, i.giveUp)
+	}
+	return n, nil
 }
+
+// arm starts a timer, and stops the other one.
+func (i *intake) arm(timer **time.Timer, after time.Duration, strike func()) {
+	if timer == &i.late {
+		stop(i.stalled)
+	}
+	switch {
+	case i.silence <= 0 || i.free.Load():
+	case *timer == nil:
+		*timer = time.AfterFunc(after, func() {
+			if !i.free.Load() {
+				strike()
+			}
+		})
+	default:
+		(*timer).Reset(after)
+	}
+}
+
+func stop(timer *time.Timer) {
+	if timer != nil {
+		timer.Stop()
+	}
+}
+
+// tooSlow ends the Read that is pending.
+func (i *intake) tooSlow() {
+	i.fail(errSlow)
+	i.control.SetReadDeadline(longAgo)
+}
+
+var longAgo = time.Unix(1, 0)
 
 // more looks whether there is a byte too many.
 func (i *intake) more() (int, error) {
-	if n, err := i.body.Read(make([]byte, 1)); n == 0 {
+	n, err := i.body.Read(make([]byte, 1))
+	i.ended.Store(err != nil)
+	if n == 0 {
 		return 0, err
 	}
-	i.fail(errLarge)
-	return 0, errLarge
+	return 0, i.fail(errLarge)
 }
 
-func (i *intake) fail(err error) { i.failed.CompareAndSwap(nil, &err) }
+// fail notes how the body failed. The first failure counts.
+func (i *intake) fail(err error) error {
+	i.failed.CompareAndSwap(nil, &err)
+	return i.err()
+}
 
 // patience is how long the next bytes may take.
 func (i *intake) patience() time.Duration {
@@ -123,17 +151,30 @@ func (i *intake) patience() time.Duration {
 
 // release lets the client pause from now on, and the service too.
 func (i *intake) release() {
-	if i == nil || i.free.Swap(true) {
-		return
+	if i != nil {
+		i.free.Store(true)
 	}
-	i.control.SetReadDeadline(time.Time{})
-	i.turn(false)
 }
 
-func (i *intake) Close() error {
-	i.turn(false)
-	return i.body.Close()
+// finish ends what still reads: nobody may when the handler has returned. What the client has not sent by then, net/http takes
+// in, up to a limit, to keep the connection; who is slow at that loses it.
+func (i *intake) finish() {
+	if !i.mu.TryLock() {
+		i.control.SetReadDeadline(longAgo)
+		i.mu.Lock()
+	}
+	defer i.mu.Unlock()
+	stop(i.late)
+	stop(i.stalled)
+	if i.unread() {
+		i.control.SetReadDeadline(time.Now().Add(grace))
+	}
 }
+
+// unread reports whether there may be more to read.
+func (i *intake) unread() bool { return !i.ended.Load() && i.err() == nil }
+
+func (i *intake) Close() error { return i.body.Close() }
 
 // err is how the client's body failed, nil if it did not.
 func (i *intake) err() error {

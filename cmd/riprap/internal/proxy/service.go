@@ -243,12 +243,15 @@ func (s *Service) mayRepeat(r *http.Request) bool {
 // ServeHTTP serves one request.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	v := &Visit{Service: s.config.Service, Method: methodOf(r), Arrived: time.Now(), service: s}
-	a := &answer{ResponseWriter: w, control: http.NewResponseController(w), visit: v, silence: s.silence}
+	a := &answer{ResponseWriter: w, control: http.NewResponseController(w), visit: v, silence: s.silence, bodied: hasBody(r) && s.silence > 0}
 	v.answer, v.trusted, v.mayRepeat = a, s.trust.includes(r), s.mayRepeat(r)
 	v.crowded = s.inFlight.Add(1) > s.maxInFlight && s.maxInFlight > 0
 	whole := false
 	defer func() { // after a panic too
 		s.inFlight.Add(-1)
+		if v.intake != nil {
+			v.intake.finish()
+		}
 		if v.Broken = a.begun && !whole; v.Broken {
 			// A client that has seen nothing of the answer would take it for a connection that was closed before its request, and
 			// many send that again.
@@ -279,7 +282,9 @@ func (s *Service) serve(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel = context.WithCancelCause(ctx)
 		defer cancel(nil)
 		v.intake.watch(func() { cancel(errStalled) })
-		defer v.intake.turn(false)
+		if r.ProtoMajor == 1 { // or the answer would wait for the end of the body
+			v.answer.control.EnableFullDuplex()
+		}
 	}
 	if ctx != r.Context() {
 		r = r.WithContext(ctx)
@@ -299,10 +304,12 @@ func (s *Service) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+func hasBody(r *http.Request) bool { return r.Body != nil && r.Body != http.NoBody }
+
 // isUpload reports whether a request has a body that is sent on while it comes. Others are read first.
 func (s *Service) isUpload(r *http.Request, v *Visit) bool {
 	replayed := max(cmp.Or(s.config.MaxReplay, defaultMaxReplay), 0)
-	return r.Body != nil && r.Body != http.NoBody && v.guard == nil && (r.ContentLength < 0 || r.ContentLength > replayed)
+	return hasBody(r) && v.guard == nil && (r.ContentLength < 0 || r.ContentLength > replayed)
 }
 
 // observe takes in what became of a key.
