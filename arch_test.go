@@ -27,7 +27,7 @@ var arrows = map[string][]string{
 	"chain":                  {"."},
 	"audit":                  {"flaky", "internal/selfsigned"},
 	"ripgrpc":                {"."},
-	"ripotel":                {"."},
+	"ripotel":                {".", "riphttp"}, // reasons to give up are also riphttp's, and need no further module
 	"flaky":                  {"internal/suggest"},
 	"internal/memhttp":       nil,
 	"internal/pgtest":        nil,

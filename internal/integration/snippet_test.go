@@ -27,6 +27,7 @@ var packages = map[string]string{
 	"storetest":   "github.com/riprap-go/riprap/idempotency/storetest",
 	"riprap":      "github.com/riprap-go/riprap",
 	"riphttp":     "github.com/riprap-go/riprap/riphttp",
+	"ripotel":     "github.com/riprap-go/riprap/ripotel",
 	// Two packages bear the name; a snippet that wants a secret says rand.Text.
 	"rand": "math/rand/v2", "rand.Text": "crypto/rand",
 }
