@@ -55,6 +55,26 @@ charge: internal 0s+14s attempts=3 service=charge
 	})
 }
 
+func TestWaitThatIsStretchedAsFarAsItMayBeIsStillTheServices(t *testing.T) {
+	for _, test := range []struct {
+		asked time.Duration
+		want  string
+	}{
+		{10 * time.Second, "asked=10 attempts=1 error.type=" + failing + " wait.cause=asked wait=12"},
+		{time.Second / 10, "asked=0.1 attempts=1 error.type=" + failing + " wait.cause=backoff wait=1"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWatch()
+			p := w.traced()
+			p.Rand = func() float64 { return 1 }
+			riprap.Do(w.Start(t.Context(), "charge"), p, steps(riprap.After(test.asked, &Failing{})))
+			if got := tags(w.span(t, "charge").Events[0].Attributes); got != " "+test.want {
+				t.Errorf("after %v was asked for: the retry has%s, want %s", test.asked, got, test.want)
+			}
+		})
+	}
+}
+
 func TestSpanInTheContextOfAnAttemptIsTheAttempts(t *testing.T) {
 	w := newWatch()
 	ctx := w.Start(t.Context(), "charge")

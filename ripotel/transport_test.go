@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/riprap-go/riprap"
+	"github.com/riprap-go/riprap/deadline"
 	"github.com/riprap-go/riprap/internal/memhttp"
 	"github.com/riprap-go/riprap/riphttp"
 )
@@ -109,13 +111,16 @@ func TestHTTPCallWithALostAnswerSaysThatItsOutcomeIsUnknown(t *testing.T) {
 	serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, func(t *testing.T, w *watch, rt *riphttp.Transport) {
 		client := w.Transport(rt)
 		fetch(client, newRequest(t.Context(), t, "POST", memhttp.URL))
+		if story := w.story(); !strings.Contains(story, "outcome_unknown=true reason=outcome_unknown") {
+			t.Errorf("without a key: no unknown outcome for that reason in\n%s", story)
+		}
 		w.spans.Reset()
 		rt.Policy.MaxAttempts = 2
 		fetch(client, newRequest(t.Context(), t, "POST", memhttp.URL, "Idempotency-Key", "k"))
 		story := w.story()
 		for _, want := range []string{"outcome_unknown=true reason=attempts", "http.request.resend_count=1"} {
 			if !strings.Contains(story, want) {
-				t.Errorf("no %s in\n%s", want, story)
+				t.Errorf("with a key: no %s in\n%s", want, story)
 			}
 		}
 	})
@@ -206,6 +211,64 @@ call GET: internal 0s+3s http.request.method=GET
 		if story := w.story(); !strings.Contains(story, "attempts=1") {
 			t.Errorf("with a Trace:\n%s\nwant attempts=1", story)
 		}
+	})
+}
+
+// It is the call that nobody told of its attempts, and must not be taken for the loop within one.
+func TestLoopInABaseIsNotTheRequestsCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatch()
+		base := roundTripper(func(r *http.Request) (*http.Response, error) {
+			riprap.Do(r.Context(), w.traced(), steps())
+			time.Sleep(time.Second)
+			return &http.Response{StatusCode: 200, Body: http.NoBody}, nil
+		})
+		client := w.Transport(&riphttp.Transport{Base: base})
+		for _, policy := range []*riprap.Policy{even(), w.traced()} {
+			w.spans.Reset()
+			fetch(client, newRequest(riphttp.WithPolicy(t.Context(), policy), t, "GET", memhttp.URL))
+			s := w.span(t, "call GET")
+			if got := s.EndTime.Sub(s.StartTime); got != 2*time.Second {
+				t.Errorf("the call took %v, want the 2s of its request:\n%s", got, w.story())
+			}
+		}
+	})
+}
+
+func TestCallForARetryIsNotTriedAgainAndSaysSo(t *testing.T) {
+	serve(t, statuses(503), func(t *testing.T, w *watch, rt *riphttp.Transport) {
+		client := w.Transport(rt)
+		h := (&deadline.Middleware{}).Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			fetch(client, newRequest(r.Context(), t, "GET", memhttp.URL))
+		}))
+		req := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
+		req.Header.Set(deadline.AttemptHeader, "2")
+		h.ServeHTTP(httptest.NewRecorder(), req)
+		if story := w.story(); !strings.Contains(story, "attempts=1 error.type=503 http.request.method=GET reason=retried") {
+			t.Errorf("no end after one attempt, for the reason retried, in\n%s", story)
+		}
+	})
+}
+
+func TestRequestsThatNetHTTPRepeatsAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		service := memhttp.Play(func(n int, p *memhttp.Peer) {
+			if p.ReadRequest() != nil {
+				p.Say("HTTP/1.1 204 No Content\r\n\r\n")
+				p.ReadRequest() // the second request of the first connection, which is closed then
+			}
+		})
+		w := newWatch()
+		rt := &riphttp.Transport{Base: service.Transport()}
+		client := w.Transport(rt)
+		fetch(client, newRequest(t.Context(), t, "GET", memhttp.URL))
+		w.spans.Reset()
+		fetch(client, newRequest(t.Context(), t, "GET", memhttp.URL))
+		if got, want := tags(w.span(t, "call GET").Attributes), " attempts=1 http.request.method=GET sends=2 service=http://memory.test"; got != want {
+			t.Errorf("the call has %s, want %s", got, want)
+		}
+		rt.CloseIdleConnections()
+		service.Stop()
 	})
 }
 
