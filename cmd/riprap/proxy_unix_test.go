@@ -247,8 +247,13 @@ func TestReloadsUnderLoadLoseNoRequest(t *testing.T) {
 	}
 	progress := func() {
 		t.Helper()
-		for was, late := sends.Load(), time.Now().Add(30*time.Second); sends.Load() < was+50; time.Sleep(time.Millisecond) {
-			if time.Now().After(late) {
+		was, late := sends.Load(), time.After(30*time.Second)
+		look := time.NewTicker(time.Millisecond)
+		defer look.Stop()
+		for sends.Load() < was+50 {
+			select {
+			case <-look.C:
+			case <-late:
 				t.Fatalf("%d requests were answered, and no more are", was)
 			}
 		}
