@@ -1,9 +1,9 @@
 # Every target is a short script under scripts/; the variables below are read by them from the environment.
-.PHONY: help test lint bench fuzz soak docs audits
+.PHONY: help test lint bench bench-proxy fuzz soak docs audits
 .DEFAULT_GOAL := help
 
 help: ## List the targets.
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 test: ## All that a change must pass: format, vet, staticcheck, tidy modules, tests under the race detector.
 	@scripts/test
@@ -13,6 +13,9 @@ lint: ## What make test does before it runs a test.
 
 bench: ## Benchmarks in interleaved rounds, with ratios. BENCH=regexp ROUNDS=6 BENCHTIME=1s
 	@scripts/bench
+
+bench-proxy: ## riprap proxy beside nginx, haproxy, Caddy and a bare ReverseProxy. ROUNDS=6 SECONDS_EACH=5
+	@scripts/bench-proxy
 
 fuzz: ## Every fuzz target for FUZZTIME (30s) each. FUZZ=regexp picks some.
 	@scripts/fuzz
