@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -32,7 +31,7 @@ type bound struct {
 	cancel context.CancelCauseFunc
 	until  time.Time // when the header must be there; zero means whenever
 	req    *http.Request
-	timer  *time.Timer // for the header, then for each Read of the body
+	alarm  alarm // for the header, then for each Read of the body
 }
 
 // errStruck is the cause of a bound's end by its timer. Of several ends only the first counts: an error of a context
@@ -45,11 +44,11 @@ func newExchange(ctx context.Context, until time.Time, silence time.Duration, re
 	x := &exchange{bound: bound{caller: ctx, until: until, req: req}, body: body{silence: silence}}
 	x.inner, x.cancel = context.WithCancelCause(ctx)
 	x.body.x = x
-	header := time.Duration(math.MaxInt64)
+	x.alarm.cancel = x.cancel
 	if !until.IsZero() {
-		header = time.Until(until) // which is not what it was when the attempt began, if a hook was slow
+		now := time.Now() // which is not when the attempt began, if a hook was slow
+		x.alarm.set(now, until.Sub(now))
 	}
-	x.timer = time.AfterFunc(header, x.strike)
 	return x
 }
 
@@ -80,20 +79,18 @@ func (b *bound) Value(key any) any {
 // AfterFunc is found by package context, which otherwise starts a goroutine for each child.
 func (b *bound) AfterFunc(f func()) (stop func() bool) { return context.AfterFunc(b.inner, f) }
 
-func (b *bound) strike() { b.cancel(errStruck) }
-
 // struck reports whether the timer ended the context.
 func (b *bound) struck() bool { return context.Cause(b.inner) == errStruck }
 
-// stopped disarms the timer and reports whether it has struck.
+// stopped calls the timer off and reports whether it has struck.
 func (x *exchange) stopped() bool {
-	return x != nil && !x.timer.Stop()
+	return x != nil && x.alarm.off()
 }
 
 // end frees what the exchange holds.
 func (x *exchange) end() {
 	if x != nil {
-		x.timer.Stop()
+		x.alarm.end()
 		x.cancel(nil)
 	}
 }
@@ -145,11 +142,11 @@ type body struct {
 func (b *body) Read(p []byte) (int, error) {
 	timed := b.silence > 0 && !b.finished.Load()
 	if timed {
-		b.x.timer.Reset(b.silence)
+		b.x.alarm.set(time.Now(), b.silence)
 	}
 	n, err := b.ReadCloser.Read(p)
 	if timed {
-		b.x.timer.Stop()
+		b.x.alarm.off()
 	}
 	switch {
 	case err == io.EOF:
