@@ -3,6 +3,7 @@ package deadline
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,14 +28,16 @@ func Margin(left time.Duration) time.Duration {
 // matters is replaced, so that a header may be used for one attempt after the other.
 func Announce(ctx context.Context, h http.Header, now time.Time, left time.Duration, attempt int) (told time.Duration) {
 	given := h[CorrelationHeader]
-	id := correlationID(append(given[:len(given):len(given)], CorrelationID(ctx))...)
 	for name := range h {
 		if isOwn(name) {
 			delete(h, name)
 		}
 	}
-
-	h.Set(CorrelationHeader, id)
+	if len(given) == 1 && plain(given[0]) {
+		h[CorrelationHeader] = given
+	} else {
+		h.Set(CorrelationHeader, correlationID(append(slices.Clone(given), CorrelationID(ctx))...))
+	}
 	if attempt := max(attempt, Attempt(ctx)); attempt > 1 {
 		h.Set(AttemptHeader, strconv.Itoa(attempt))
 	}
