@@ -37,6 +37,7 @@ type Visit struct {
 	Key      idempotency.Kind // what became of its key; zero without one
 	Reason   string           // why it was not tried again after a failure; "" after success. One of Reasons
 	Attempts []Attempt
+	first    [1]Attempt // most visits have no more
 
 	mu        sync.Mutex // guards what the hooks write
 	service   *Service
@@ -110,6 +111,9 @@ func (v *Visit) begin(now time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.wait(false)
+	if v.Attempts == nil {
+		v.Attempts = v.first[:0]
+	}
 	v.Attempts = append(v.Attempts, Attempt{Begun: now})
 }
 
