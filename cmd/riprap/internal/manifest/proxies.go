@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v4"
 
@@ -45,10 +46,10 @@ func (r *reader) proxy(p *Proxy) func(*yaml.Node, []string) {
 			field{"acceptKey", r.list("acceptKey", func(n *yaml.Node, path []string) { r.keyPattern(&p.AcceptKey, n, path) })},
 			field{"scope", r.scope(&p.Scope)},
 			field{"upstreamKeys", r.yes(&p.UpstreamKeys)},
-			field{"maxKeyedBody", r.size(&p.MaxKeyedBody)},
-			field{"maxAnswer", r.size(&p.MaxAnswer)},
+			field{"maxKeyedBody", r.bytes(&p.MaxKeyedBody)},
+			field{"maxAnswer", r.bytes(&p.MaxAnswer)},
 			field{"trust", r.trust(&p.Trust)},
-			field{"maxHeader", r.size(&p.MaxHeader)},
+			field{"maxHeader", r.bytes(&p.MaxHeader)},
 			field{"maxBody", r.size(&p.MaxBody)},
 			field{"maxConnections", r.count(&p.MaxConnections, 1)},
 			field{"maxInFlight", r.count(&p.MaxInFlight, 1)},
@@ -82,8 +83,15 @@ func (r *reader) whole(n *yaml.Node, path []string, p *Proxy) {
 	if keyed && !written("scope") {
 		r.failf(at("requireKey"), "a proxy that keeps keys needs a scope: header:NAME, the field that says whose they are, or single-tenant if everybody may see every answer")
 	}
+	service := path[:len(path)-1]
+	if keyed && p.Lease > 0 && p.Lease < time.Millisecond {
+		r.failf(r.places[key(within(service, "lease"))], "lease: want 1ms at least, for a proxy that keeps keys")
+	}
+	if keyed && p.Retention > 0 && p.Retention < time.Second {
+		r.failf(r.places[key(within(service, "retention"))], "retention: want 1s at least, for a proxy that keeps keys")
+	}
 	if keyed && strings.Contains(p.Service, "/") {
-		r.failf(r.places[key(path[:len(path)-1])], "service %q: the name of one that has keys is a part of their scope, and has no / in it", short(p.Service))
+		r.failf(r.places[key(service)], "service %q: the name of one that has keys is a part of their scope, and has no / in it", short(p.Service))
 	}
 }
 
@@ -303,6 +311,17 @@ func (r *reader) size(to *int64) func(*yaml.Node, []string) {
 			return
 		}
 		*to = size
+	}
+}
+
+// bytes reads a size that there must be: so much is held in memory.
+func (r *reader) bytes(to *int64) func(*yaml.Node, []string) {
+	return func(n *yaml.Node, path []string) {
+		if follow(n).Value == none {
+			r.failf(follow(n), "%s: so much is held in memory for each request, which must have a limit: want a size such as 64KiB", path[len(path)-1])
+			return
+		}
+		r.size(to)(n, path)
 	}
 }
 

@@ -97,6 +97,7 @@ func TestAnErrorInAProxySaysWhereItIs(t *testing.T) {
 		`{` + good + `, maxBody: -1KiB}`:           `maxBody: want a size`,
 		`{` + good + `, policy: {latency: {}}}`:    `want adaptive: true`,
 		`{` + good + `, requireKeys: [POST /a]}`:   `did you mean "requireKey"?`,
+		`{` + good + `, maxAnswer: none}`:          `maxAnswer: so much is held in memory`,
 		`{` + good + `, silence: 0s}`:              `silence: zero is nothing that could be meant`,
 		`{` + good + `, maxInFlight: 0}`:           `maxInFlight: want a whole number from 1 on`,
 		`{` + good + `, upstreamKeys: yes please}`: `upstreamKeys: want true or false`,
@@ -109,6 +110,8 @@ func TestAnErrorInAProxySaysWhereItIs(t *testing.T) {
 	for text, want := range map[string]string{
 		`services: {a: {proxy: {listen: "h:1", to: "http://x"}}, b: {proxy: {listen: "h:1", to: "http://y"}}}`: `listen: h:1 is "a"'s address already`,
 		`{proxy: {admin: "h:1"}, services: {a: {proxy: {listen: "h:1", to: "http://x"}}}}`:                     `listen: h:1 is the admin's address already`,
+		`services: {a: {lease: 10us, proxy: {` + good + `, requireKey: [POST /a], scope: single-tenant}}}`:     `1:23: lease: want 1ms at least`,
+		`services: {a: {proxy: {` + good + `, requireKey: [POST /a], scope: single-tenant}, retention: 10ms}}`: `retention: want 1s at least`,
 		`{proxy: {admin: nowhere}, services: {a: }}`:                                                           `admin: want HOST:PORT, such as 127.0.0.1:7070 or none`,
 		`services: {"a/b": {proxy: {` + good + `, requireKey: [POST /a], scope: single-tenant}}}`:              `has no / in it`,
 	} {

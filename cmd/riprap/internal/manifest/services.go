@@ -56,22 +56,20 @@ func within(path []string, step string) []string { return append(path[:len(path)
 // service reads one service. Nothing behind its name is a service that has no figures and calls nobody.
 func (r *reader) service(n *yaml.Node, path []string) {
 	s := chain.Service{Name: path[len(path)-1]}
-	var front *Proxy
+	var block *yaml.Node
 	if n = follow(n); n.ShortTag() != "!!null" {
 		r.object(n, path, "a service",
 			field{"limit", r.limit(&s.Limit)},
 			field{"lease", r.duration(&s.Lease)},
 			field{"retention", r.duration(&s.Retention)},
 			field{"calls", func(n *yaml.Node, path []string) { s.Calls = r.calls(n, path) }},
-			field{"proxy", func(n *yaml.Node, path []string) {
-				front = &Proxy{Service: s.Name}
-				r.proxy(front)(n, path)
-			}},
+			field{"proxy", func(n *yaml.Node, _ []string) { block = n }},
 		)
 	}
-	if front != nil {
-		front.Lease, front.Retention = s.Lease, s.Retention
-		r.Proxies = append(r.Proxies, *front)
+	if block != nil { // after the figures of the service, which may stand behind it
+		p := Proxy{Service: s.Name, Lease: s.Lease, Retention: s.Retention}
+		r.proxy(&p)(block, within(path, "proxy"))
+		r.Proxies = append(r.Proxies, p)
 	}
 	s.Limit = max(s.Limit, 0) // of a service, none is what leaving it out means
 	r.Chain.Services = append(r.Chain.Services, s)

@@ -102,6 +102,17 @@ func (q *request) check(given map[string]bool) (err error) {
 			}
 		}
 	}
+	for name, size := range map[string]int64{"max-header": p.MaxHeader, "max-keyed-body": p.MaxKeyedBody} {
+		if size < 0 {
+			return fmt.Errorf("--%s none: so much is held in memory for each request, which must have a limit: want a size such as 64KiB", name)
+		}
+	}
+	switch {
+	case given["lease"] && p.Lease < time.Millisecond:
+		return errors.New("--lease: want 1ms at least")
+	case given["retention"] && p.Retention < time.Second:
+		return errors.New("--retention: want 1s at least")
+	}
 	if p.Listen, err = address("--listen", p.Listen); err != nil {
 		return err
 	}

@@ -40,8 +40,8 @@ type Service struct {
 	silence     time.Duration // zero means none
 	maxInFlight int64         // zero means no limit
 	routes      *table[route]
-	rest        *route                     // of what matches no other
-	latencies   map[string]*riprap.Latency // of the routes, by name
+	rest        *route                        // of what matches no other
+	latencies   map[string][2]*riprap.Latency // of the routes, by name: of what may be repeated, and of the rest
 	guard       *guard
 	trust       trust
 	transport   *riphttp.Transport
@@ -59,6 +59,7 @@ type route struct {
 	name    string // of its budget and bound
 	policy  *riprap.Policy
 	upload  *riprap.Policy // the same, for a body that takes as long as it takes
+	once    *riprap.Policy // the same, without a bound that was learned
 }
 
 // NewService makes the handler that stands in front of a service. Keys may be nil if no pattern needs a key. An error is about
@@ -123,12 +124,8 @@ func NewService(p manifest.Proxy, keys idempotency.Store, watch Watch) (*Service
 		if keys == nil {
 			return nil, errors.New("there are patterns of requests with keys, and no store for the keys")
 		}
-		for i, optional := range []bool{false, true} {
-			s.keyed[i] = idempotency.Middleware{
-				Store: keys, Scope: scope, Optional: optional, Methods: keyedMethods,
-				Lease: p.Lease, Retention: p.Retention, MaxBody: p.MaxKeyedBody, MaxAnswer: p.MaxAnswer,
-				Observe: s.observe,
-			}.Handler(s.forward)
+		if err := s.keepKeys(keys, scope); err != nil {
+			return nil, err
 		}
 	}
 	s.handler = deadline.Middleware{
@@ -136,6 +133,23 @@ func NewService(p manifest.Proxy, keys idempotency.Store, watch Watch) (*Service
 		Trusted: func(r *http.Request) bool { return visitOf(r.Context()).trusted },
 	}.Handler(http.HandlerFunc(s.serve))
 	return s, nil
+}
+
+// keepKeys makes the handlers of requests that have keys.
+func (s *Service) keepKeys(keys idempotency.Store, scope func(*http.Request) string) (err error) {
+	defer func() {
+		if wrong := recover(); wrong != nil { // which is how a Middleware refuses values that make no sense
+			err = fmt.Errorf("%v", wrong)
+		}
+	}()
+	for i, optional := range []bool{false, true} {
+		s.keyed[i] = idempotency.Middleware{
+			Store: keys, Scope: scope, Optional: optional, Methods: keyedMethods,
+			Lease: s.config.Lease, Retention: s.config.Retention, MaxBody: s.config.MaxKeyedBody, MaxAnswer: s.config.MaxAnswer,
+			Observe: s.observe,
+		}.Handler(s.forward)
+	}
+	return nil
 }
 
 var keyedMethods = []string{"POST", "PATCH", "PUT", "DELETE"}
@@ -176,7 +190,7 @@ func rootsOf(file string) (*tls.Config, error) {
 
 // newRoutes makes the routes with their policies.
 func (s *Service) newRoutes() error {
-	s.routes, s.latencies = newTable[route](), map[string]*riprap.Latency{}
+	s.routes, s.latencies = newTable[route](), map[string][2]*riprap.Latency{}
 	s.rest = s.newRoute("", nil)
 	for _, r := range s.config.Routes {
 		if err := s.routes.add(r.Match, s.newRoute(r.Match, r.Policy)); err != nil {
@@ -201,12 +215,15 @@ func (s *Service) newRoute(pattern string, own *riprap.Policy) *route {
 	// How long a large body takes is up to the client, within what an intake allows. Then the service has as long for its
 	// header as for an attempt: see upstream.
 	upload.Timeout, upload.AttemptTimeout, upload.Latency = -1, -1, &riprap.Latency{Factor: -1}
+	// A bound that was learned buys another attempt. Where there is none, it would make an unknown outcome of a hiccup.
+	once := p
+	once.Latency = &riprap.Latency{Factor: -1}
 	name := s.config.Service
 	if pattern != "" {
 		name += " " + pattern
 	}
-	s.latencies[name] = p.Latency
-	return &route{pattern: pattern, name: name, policy: &p, upload: &upload}
+	s.latencies[name] = [2]*riprap.Latency{p.Latency, once.Latency}
+	return &route{pattern: pattern, name: name, policy: &p, upload: &upload, once: &once}
 }
 
 // longest is the longest bound of an attempt that a route has; zero means that one has none.
@@ -274,6 +291,8 @@ func (s *Service) serve(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case upload:
 		ctx = riphttp.WithPolicy(ctx, v.route.upload)
+	case s.config.Adaptive && !v.mayRepeat:
+		ctx = riphttp.WithPolicy(ctx, v.route.once)
 	case v.route != s.rest:
 		ctx = riphttp.WithPolicy(ctx, v.route.policy)
 	}
@@ -357,8 +376,11 @@ type Snapshot struct {
 func (s *Service) Snapshot(now time.Time) Snapshot {
 	routes := s.transport.Snapshots(now)
 	for i := range routes {
-		if latency := s.latencies[routes[i].Name]; latency != nil {
-			routes[i].Latency = latency.Snapshot(now)
+		for _, latency := range s.latencies[routes[i].Name] {
+			if known := latency.Snapshot(now); known.P50 > 0 {
+				routes[i].Latency = known
+				break
+			}
 		}
 	}
 	return Snapshot{s.config.Service, s.config.To, s.inFlight.Load(), s.waiting.Load(), routes}

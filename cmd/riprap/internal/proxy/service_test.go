@@ -325,9 +325,14 @@ func TestLatencyIsObservedAndBoundsOnlyIfToldTo(t *testing.T) {
 			}
 			slow = true
 			began := time.Now()
-			s.send("POST", "/a", nil)
-			if took := time.Since(began); adaptive && took > time.Second || !adaptive && took < 9*time.Second {
+			s.send("GET", "/a", nil)
+			if took := time.Since(began); adaptive && took > 10*time.Second || !adaptive && took < 25*time.Second {
 				t.Errorf("adaptive %v: a request that hangs took %v", adaptive, took)
+			}
+			began = time.Now()
+			s.send("POST", "/a", nil) // would be an unknown outcome, and no other attempt comes
+			if took := time.Since(began); took < 9*time.Second {
+				t.Errorf("adaptive %v: a request that is sent once took %v, want all of its 9.5s", adaptive, took)
 			}
 		})
 	}

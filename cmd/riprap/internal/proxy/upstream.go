@@ -2,11 +2,14 @@ package proxy
 
 import (
 	"crypto/tls"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/riprap-go/riprap/riphttp"
 )
 
 const (
@@ -79,7 +82,21 @@ func (u *upstream) RoundTrip(req *http.Request) (*http.Response, error) {
 		// Where HTTP/1 is agreed upon it goes out as an empty chunked body.
 		once.Body = io.NopCloser(nothing{})
 	}
-	return u.Transport.RoundTrip(&once)
+	resp, err := u.Transport.RoundTrip(&once)
+	if err != nil && u.http2 && unprocessed(err) {
+		err = fmt.Errorf("%w: %w", riphttp.ErrNotProcessed, err)
+	}
+	return resp, err
+}
+
+// unprocessed reports whether net/http would have sent a request again, could it have had its body a second time, for one of the two
+// reasons that prove that the service did not process it: the stream was refused, or a GOAWAY left it out (RFC 9113 section 8.7). Each
+// rolling deploy sends such a GOAWAY. The error holds the reason as text only, and PROTOCOL_ERROR, which proves nothing, comes in
+// the same way. If the text changes, outcomes are unknown that need not be, and a test fails.
+func unprocessed(err error) bool {
+	text := err.Error()
+	return strings.HasPrefix(text, "http2: Transport: cannot retry err [") &&
+		(strings.Contains(text, "; REFUSED_STREAM; received from peer]") || strings.Contains(text, " graceful shutdown GOAWAY]"))
 }
 
 // Nothing is a body that has no bytes, and of which net/http does not know it.
