@@ -42,7 +42,7 @@ func behind(t *testing.T, service *memhttp.Listener, p manifest.Proxy) *stage {
 		t.Fatalf("NewService(%+v) = %v, want no error", p, err)
 	}
 	base := s.proxy.transport.Base.(*upstream)
-	base.DialContext = service.DialContext
+	base.DialContext, base.uploads.DialContext = service.DialContext, service.DialContext
 	s.front = memhttp.Serve(s.proxy)
 	s.client = s.front.Transport()
 	return s

@@ -94,9 +94,11 @@ func NewService(p manifest.Proxy, keys idempotency.Store, watch Watch) (*Service
 	if scheme == "h2c" {
 		s.to.Scheme = "http"
 	}
+	connect := max(cmp.Or(p.ConnectTimeout, defaultConnectTimeout), 0)
 	s.transport = &riphttp.Transport{
 		Base: &upstream{
-			Transport: newTransport(scheme, max(cmp.Or(p.ConnectTimeout, defaultConnectTimeout), 0), s.longest(), roots),
+			Transport: newTransport(scheme, connect, 0, roots),
+			uploads:   newTransport(scheme, connect, s.longest(), roots),
 			mayRepeat: s.mayRepeat,
 			http2:     scheme != "http",
 		},
@@ -287,16 +289,16 @@ func (s *Service) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ctx := r.Context()
-	upload := s.isUpload(r, v)
+	v.upload = s.isUpload(r, v)
 	switch {
-	case upload:
+	case v.upload:
 		ctx = riphttp.WithPolicy(ctx, v.route.upload)
 	case s.config.Adaptive && !v.mayRepeat:
 		ctx = riphttp.WithPolicy(ctx, v.route.once)
 	case v.route != s.rest:
 		ctx = riphttp.WithPolicy(ctx, v.route.policy)
 	}
-	if upload && v.intake != nil {
+	if v.upload && v.intake != nil {
 		var cancel context.CancelCauseFunc
 		ctx, cancel = context.WithCancelCause(ctx)
 		defer cancel(nil)

@@ -29,6 +29,7 @@ const (
 // such a request unless it was surely not sent; this type keeps net/http from doing so by itself.
 type upstream struct {
 	*http.Transport
+	uploads   *http.Transport // the same with a bound for the header, whose timer the others would pay for and do not need
 	mayRepeat func(*http.Request) bool
 	http2     bool // it may be spoken
 }
@@ -48,7 +49,7 @@ func newTransport(scheme string, connect, header time.Duration, roots *tls.Confi
 	}
 	return &http.Transport{
 		DialContext:            (&net.Dialer{Timeout: connect, KeepAlive: 30 * time.Second}).DialContext,
-		TLSClientConfig:        roots,
+		TLSClientConfig:        roots.Clone(), // net/http writes to it
 		TLSHandshakeTimeout:    connect,
 		DisableCompression:     true, // the client's Accept-Encoding is not ours to change
 		MaxIdleConnsPerHost:    idlePerService,
@@ -66,8 +67,12 @@ var keyFields = [...]string{"Idempotency-Key", "X-Idempotency-Key"}
 // RoundTrip sends the request. What net/http sends again by itself is, among others, a request without a body that carries
 // a key, and on HTTP/2 any request without a body after a PROTOCOL_ERROR. Both prove nothing of what the service did.
 func (u *upstream) RoundTrip(req *http.Request) (*http.Response, error) {
+	transport := u.Transport
+	if v := visitOf(req.Context()); v != nil && v.upload {
+		transport = u.uploads
+	}
 	if u.mayRepeat(req) {
-		return u.Transport.RoundTrip(req)
+		return transport.RoundTrip(req)
 	}
 	once := *req
 	for _, name := range keyFields {
@@ -82,7 +87,7 @@ func (u *upstream) RoundTrip(req *http.Request) (*http.Response, error) {
 		// Where HTTP/1 is agreed upon it goes out as an empty chunked body.
 		once.Body = io.NopCloser(nothing{})
 	}
-	resp, err := u.Transport.RoundTrip(&once)
+	resp, err := transport.RoundTrip(&once)
 	if err != nil && u.http2 && unprocessed(err) {
 		err = fmt.Errorf("%w: %w", riphttp.ErrNotProcessed, err)
 	}
@@ -97,6 +102,11 @@ func unprocessed(err error) bool {
 	text := err.Error()
 	return strings.HasPrefix(text, "http2: Transport: cannot retry err [") &&
 		(strings.Contains(text, "; REFUSED_STREAM; received from peer]") || strings.Contains(text, " graceful shutdown GOAWAY]"))
+}
+
+func (u *upstream) CloseIdleConnections() {
+	u.Transport.CloseIdleConnections()
+	u.uploads.CloseIdleConnections()
 }
 
 // Nothing is a body that has no bytes, and of which net/http does not know it.

@@ -45,6 +45,7 @@ type Visit struct {
 	crowded   bool // there are too many at once
 	trusted   bool // the client's word on time, attempts and addresses is believed
 	mayRepeat bool // the request may reach the service more than once
+	upload    bool // its body is sent on while it comes
 	route     *route
 	guard     *guarded
 	intake    *intake
