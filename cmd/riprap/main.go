@@ -36,7 +36,7 @@ const onHangup = "proxy"
 
 // commands is what "riprap help" lists, in this order. A new subcommand is one more line.
 var commands = []command{
-	{"demo", "a retry storm, first with a tutorial's loop, then with riprap (22 s)", demo.Run},
+	{"demo", "a retry storm, with a tutorial's loops and then with riprap (28 s)", demo.Run},
 	{"proxy", "in front of a service in any language: retries, deadlines, keys", proxy.Run},
 	{"call", "one HTTP call with retries, like curl, and why each was made", call.Run},
 	{"flaky", "a server that fails on purpose, by a script, and logs what arrives", flaky.Run},

@@ -2,30 +2,31 @@ package demo
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
-	"fmt"
-	"io"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/riprap-go/riprap"
+	"github.com/riprap-go/riprap/deadline"
 	"github.com/riprap-go/riprap/riphttp"
 )
 
-// A client is one side's way to make a call: it returns nil once the call has its answer.
-// It sends through base and counts the sends that were not the first of their call.
-type client func(s scenario, base http.RoundTripper, t *tally) func(ctx context.Context, url string) error
-
-// A side is one of the two runs that are compared.
+// A side is one of the two runs that are compared: what its layers call each other with, and what stands between them.
 type side struct {
-	name   string
-	client client
+	name    string
+	sender  func(s scenario, base http.RoundTripper, t *tally) sender // of each layer; it sends through base and counts its retries
+	app     func(s scenario, base http.RoundTripper, t *tally) sender // of the shoppers
+	service func(http.Handler) http.Handler                           // what the gateway and the orders service serve with
+	proxied bool                                                      // riprap proxy stands before the payments service
 }
 
 // sides run in this order.
-var sides = []side{{"naive", naive}, {"riprap", withRiprap}}
+var sides = []side{
+	{name: "naive", app: naive, sender: naive, service: func(h http.Handler) http.Handler { return h }},
+	{name: "riprap", app: keyed, sender: withRiprap, service: deadline.Middleware{}.Handler, proxied: true},
+}
 
 // naive is the retry loop that tutorials show, in good faith: it checks the status, gives up after a number of
 // attempts, waits longer from one to the next, bounds every attempt and passes the context on. What it lacks is what
@@ -33,18 +34,24 @@ var sides = []side{{"naive", naive}, {"riprap", withRiprap}}
 //
 //   - jitter: calls that failed together come back together;
 //   - a budget: it sends its retries although all the others before them failed too;
-//   - Retry-After: it waits its own backoff after a 429 as after any failure.
-func naive(s scenario, base http.RoundTripper, t *tally) func(context.Context, string) error {
+//   - Retry-After: it waits its own backoff after a 429 as after any failure;
+//   - the layers above and below: each of them has such a loop, and their attempts multiply;
+//   - a key, or else the knowledge that a POST without one must not be sent twice: what got no answer has failed, and is
+//     tried again.
+func naive(s scenario, base http.RoundTripper, t *tally) sender {
 	c := &http.Client{Transport: base, Timeout: s.AttemptTimeout}
-	return func(ctx context.Context, url string) error {
+	return func(ctx context.Context, url string, p purchase) reply {
 		wait := s.Backoff
 		for attempt := 1; ; attempt++ {
-			err := get(ctx, c, url)
-			if err == nil || attempt == s.Attempts {
-				return err
+			r, err := post(ctx, c, url, p)
+			if err != nil {
+				r.told = failure
 			}
-			if err := sleep(ctx, wait); err != nil {
-				return err
+			if r.told == paid || attempt == s.Attempts {
+				return r
+			}
+			if sleep(ctx, wait) != nil {
+				return r
 			}
 			wait *= 2
 			t.count(retried)
@@ -53,90 +60,75 @@ func naive(s scenario, base http.RoundTripper, t *tally) func(context.Context, s
 }
 
 // withRiprap is an ordinary client on a riphttp.Transport with the naive loop's limits, and everything else as it
-// comes. How long a caller waits comes with the context, as on the naive side.
-func withRiprap(s scenario, base http.RoundTripper, t *tally) func(context.Context, string) error {
-	c := &http.Client{Transport: &riphttp.Transport{
-		Base: base,
+// comes. How long a caller waits comes with the context, as on the naive side. That the services called are one's own is said
+// by Internal.
+func withRiprap(s scenario, base http.RoundTripper, t *tally) sender {
+	return riprapSender(transport(s, base, t))
+}
+
+// keyed is the same for the app of the shoppers. It makes the key: once for each click.
+func keyed(s scenario, base http.RoundTripper, t *tally) sender {
+	tr := transport(s, base, t)
+	tr.NewKey = func(*http.Request) string { return rand.Text() }
+	return riprapSender(tr)
+}
+
+func transport(s scenario, base http.RoundTripper, t *tally) *riphttp.Transport {
+	return &riphttp.Transport{
+		Base:     base,
+		Internal: func(*http.Request) bool { return true },
 		Policy: &riprap.Policy{
 			MaxAttempts:    s.Attempts,
 			AttemptTimeout: s.AttemptTimeout,
 			Backoff:        riprap.Backoff{Base: s.Backoff},
-			Trace: &riprap.Trace{Attempt: func(ctx context.Context, e riprap.Event) context.Context {
-				if e.Attempts > 1 {
-					t.count(retried)
-				}
-				return ctx
-			}},
+			Trace: &riprap.Trace{
+				Attempt: func(ctx context.Context, e riprap.Event) context.Context {
+					if e.Attempts > 1 {
+						t.count(retried)
+					}
+					return ctx
+				},
+				Done: func(ctx context.Context, e riprap.Event) {
+					if errors.Is(e.Reason, riphttp.ErrOutcomeUnknown) || errors.Is(e.Err, riphttp.ErrOutcomeUnknown) {
+						doubtOf(ctx).unknown = true
+					}
+				},
+			},
 		},
-	}}
-	return func(ctx context.Context, url string) error { return get(ctx, c, url) }
-}
-
-// get asks once and reads the answer.
-func get(ctx context.Context, c *http.Client, url string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
-	}
-	resp, err := c.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
-		return err
-	}
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("the service answered %s", resp.Status)
-	}
-	return nil
-}
-
-// run lets one side make the scenario's calls while the service goes through its faults. It returns what was counted,
-// the more so when ctx ended it early, and an error if the service could not be run.
-func (d side) run(ctx context.Context, s scenario, arrivals []time.Duration, t *tally) error {
-	ctx, end := context.WithCancel(ctx)
-	defer end()
-
-	h, err := newHost(ctx, s, t)
-	if err != nil {
-		return err
-	}
-	defer h.down()
-	// Both sides get a transport of their own with the same settings. The default of two idle connections to a host
-	// would make every burst pay for new ones.
-	base := &http.Transport{MaxIdleConnsPerHost: s.Callers, DialContext: (&net.Dialer{Timeout: 2 * time.Second}).DialContext}
-	defer base.CloseIdleConnections()
-	call := d.client(s, &meter{base, t}, t)
-	url := "http://" + h.addr + "/"
-
-	var running sync.WaitGroup
-	var broken error
-	running.Go(func() {
-		if broken = h.fail(ctx); broken != nil {
-			end()
-		}
-	})
-	for _, at := range arrivals {
-		if t.wait(ctx, at) != nil || t.now() >= s.Length {
-			break
-		}
-		t.countAt(made, at)
-		t.highest(behind, int((t.now() - at).Milliseconds()))
-		running.Go(func() {
-			patient, cancel := context.WithTimeout(ctx, s.Patience)
-			defer cancel()
-			err := call(patient, url)
-			if ctx.Err() == nil { // else the run's end ended it, and nobody knows what would have become of it
-				t.ended(at, err)
+		Judge: func(resp *http.Response) error {
+			err := riphttp.Judge(resp)
+			if err != nil && saysUnknown(riphttp.Peek(resp, 1<<10)) {
+				doubtOf(resp.Request.Context()).unknown = true
 			}
-		})
+			return err
+		},
 	}
-	t.wait(ctx, s.Length)
-	end()
-	running.Wait()
-	return broken
 }
+
+// riprapSender tells a failure from an outcome that nobody knows. One attempt of which that is true is enough: a later one
+// that was refused says nothing of it.
+func riprapSender(tr *riphttp.Transport) sender {
+	c := &http.Client{Transport: tr}
+	return func(ctx context.Context, url string, p purchase) reply {
+		d := new(doubt)
+		r, err := post(context.WithValue(ctx, doubtKey{}, d), c, url, p)
+		switch {
+		case err == nil && r.told == paid:
+		case d.unknown || errors.Is(err, riphttp.ErrOutcomeUnknown):
+			r.told = unsure
+		default:
+			r.told = failure
+		}
+		return r
+	}
+}
+
+// A doubt is whether an attempt of a call may have been processed without anybody knowing.
+type doubt struct{ unknown bool }
+
+type doubtKey struct{}
+
+func doubtOf(ctx context.Context) *doubt { return ctx.Value(doubtKey{}).(*doubt) }
 
 // A meter counts the sends that found nobody listening: the service itself cannot.
 type meter struct {
@@ -150,4 +142,18 @@ func (m *meter) RoundTrip(req *http.Request) (*http.Response, error) {
 		m.tally.count(refused)
 	}
 	return resp, err
+}
+
+// newBase is what all senders send through, with the same settings on both sides. The default of two idle connections to a
+// host would make every burst pay for new ones. A connection that is cut, as one is with each attempt that is given up, goes
+// at once: in a storm those that lingered would use up the machine's ports.
+func newBase(s scenario) *http.Transport {
+	dialer := net.Dialer{Timeout: 2 * time.Second}
+	return &http.Transport{MaxIdleConnsPerHost: s.Callers, DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dialer.DialContext(ctx, network, addr)
+		if tcp, ok := conn.(*net.TCPConn); ok {
+			tcp.SetLinger(0)
+		}
+		return conn, err
+	}}
 }

@@ -1,6 +1,7 @@
-// Package demo is "riprap demo": a retry storm on this machine, made twice with the same traffic and the same faults.
-// First the callers use the retry loop of a tutorial, then riprap. Nothing is simulated: a service listens on loopback,
-// and its callers use real HTTP connections to it.
+// Package demo is "riprap demo": a retry storm on this machine, made twice with the same clicks and the same faults.
+// Shoppers buy through a gateway and an orders service, and a payments service charges them. First every layer has the retry
+// loop of a tutorial, then riprap, with its proxy before payments. Nothing is simulated: the services listen on
+// loopback, call each other by real HTTP, and the ledger is a table in SQLite.
 package demo
 
 import (
@@ -9,6 +10,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/riprap-go/riprap/cmd/riprap/internal/exit"
@@ -37,12 +39,12 @@ type outcome struct {
 }
 
 // Run is the subcommand. It ends by itself within half a minute; when ctx ends it earlier, it says what it knows and
-// returns exit.ErrNotFine, as it does if the service did not recover with riprap.
+// returns exit.ErrNotFine, as it does if payments did not recover with riprap or a click was charged twice there.
 func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("riprap demo", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	asJSON := flags.Bool("json", false, "print one JSON document with the figures and the time series")
-	seed := flags.Uint64("seed", 1, "of the times at which calls are made, which are both sides'")
+	seed := flags.Uint64("seed", 1, "of the times of the clicks, which are both sides'")
 	callers := flags.Int("callers", 300, fmt.Sprintf("%d to %d, and the capacity grows with them", fewest, most))
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -82,21 +84,28 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 func usage(flags *flag.FlagSet, w io.Writer) {
 	fmt.Fprint(w, `usage: riprap demo [flags]
 
-Makes a retry storm on this machine: callers, a service with a queue, an
-outage, a spell of 429 answers. First with the retry loop of a tutorial, then,
-with the same traffic and the same faults, with riprap. Real HTTP on loopback,
-nothing to install, about 22 s.
+Makes a retry storm on this machine. Shoppers buy through a gateway and an
+orders service; payments charges them and goes through an outage, slow answers,
+lost answers, a spell of 429. First with the retry loop of a tutorial in each
+layer, then, with the same clicks and the same faults, with riprap and riprap
+proxy. Who was charged twice is read from the ledger. Real HTTP on loopback,
+nothing to install, about 28 s.
 
 `)
 	flags.SetOutput(w)
 	flags.PrintDefaults()
-	fmt.Fprint(w, "\nexit codes: 0 the service recovered with riprap, 1 it did not or the demo was\nstopped, 2 usage\n")
+	fmt.Fprint(w, "\nexit codes: 0 with riprap payments recovered and nobody was charged twice,\n1 otherwise, or if the demo was stopped, 2 usage\n")
 }
 
 // play runs the sides one after another. When ctx ends it early, the report holds what there is.
 func play(ctx context.Context, s scenario, seed uint64, p *progress) (report, error) {
 	r := report{Seed: seed, Scenario: s}
 	arrivals := s.arrivals(seed)
+	dir, err := os.MkdirTemp("", "riprap-demo-")
+	if err != nil {
+		return report{}, err
+	}
+	defer os.RemoveAll(dir)
 	p.begin(s, sides)
 	defer p.end()
 	for _, d := range sides {
@@ -105,13 +114,13 @@ func play(ctx context.Context, s scenario, seed uint64, p *progress) (report, er
 		}
 		t := newTally(s.Length)
 		shown := p.show(d.name, t)
-		err := d.run(ctx, s, arrivals, t)
+		a, err := d.run(ctx, s, arrivals, dir, t)
 		shown()
 		if err != nil {
 			return report{}, err
 		}
 		b := t.read()
-		r.Sides = append(r.Sides, outcome{d.name, b, measure(s, b)})
+		r.Sides = append(r.Sides, outcome{d.name, b, measure(s, b, a)})
 	}
 	return r, nil
 }
@@ -126,9 +135,14 @@ func (r report) whole() bool {
 	return len(r.Sides) == len(sides)
 }
 
-// fine is the verdict: the service recovered with riprap. What became of the naive side is reported and not judged.
+// fine is the verdict: the payments service recovered with riprap and nobody was charged twice. What became of the naive side is reported
+// and not judged.
 func (r report) fine() bool {
-	return r.whole() && r.Sides[len(r.Sides)-1].Figures.Recovered
+	if !r.whole() {
+		return false
+	}
+	last := r.Sides[len(r.Sides)-1].Figures
+	return last.Recovered && last.Account.Twice == 0
 }
 
 // late is the most by which a call was made or worked on too late.

@@ -11,47 +11,64 @@ import (
 	"github.com/riprap-go/riprap/cmd/riprap/internal/exit"
 )
 
-// The real thing: two services on loopback, two storms, in real time.
-func TestTheServiceRecoversWithRiprap(t *testing.T) {
+// The real thing: all services on loopback, two storms, in real time.
+func TestWithRiprapTheServiceRecoversAndNobodyIsChargedTwice(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	var d document
 	var err error
-	for range 4 { // a machine that is too busy for the scenario's traffic proves nothing, and says so
+	tooBusy := false
+	for range 3 { // a machine that is too busy for the scenario's traffic proves nothing, and says so
 		stdout.Reset()
 		stderr.Reset()
-		err = Run(t.Context(), []string{"-json"}, &stdout, &stderr)
+		err = Run(t.Context(), []string{"-json", "-callers", "100"}, &stdout, &stderr) // the race detector takes its time
 		d = parse(t, stdout.String())
-		if err == nil || len(d.Sides) != 2 || d.Sides[1].Figures.Late <= busy.Seconds() {
+		if len(d.Sides) != 2 {
+			t.Fatalf("riprap demo: got error %v, %d sides: %s", err, len(d.Sides), d.Verdict)
+		}
+		// This holds on any machine, however busy.
+		f := d.Sides[1].Figures
+		if a := f.Account; a.Twice != 0 || a.Most > 1 || a.ChargedFailed != 0 || a.UnchargedPaid != 0 || f.Unknown < f.Unheard {
+			t.Errorf("riprap: got the account %+v with %d told unknown for %d answers lost, want nobody charged twice or told that it failed", a, f.Unknown, f.Unheard)
+		}
+		if tooBusy = err != nil && f.Late > busy.Seconds(); !tooBusy {
 			break
 		}
+	}
+	if tooBusy {
+		t.Skipf("this machine is too busy: %s", d.Verdict)
 	}
 	if err != nil {
 		t.Errorf("riprap demo: got error %v, want none", err)
 	}
-	if !d.Complete || d.Recovered == nil || !*d.Recovered || len(d.Sides) != 2 {
-		t.Fatalf("riprap demo: got complete %v, recovered %v, %d sides: %s", d.Complete, d.Recovered, len(d.Sides), d.Verdict)
+	if !d.Complete || d.Recovered == nil || !*d.Recovered || d.Twice == nil || *d.Twice != 0 {
+		t.Fatalf("riprap demo: got complete %v, recovered %v, charged twice %v: %s", d.Complete, d.Recovered, d.Twice, d.Verdict)
 	}
-	arrivals := len(standard(300).arrivals(1))
+	arrivals := len(standard(100).arrivals(1))
 	for _, side := range d.Sides {
 		f := side.Figures
 		if f.Late > busy.Seconds() {
 			continue // neither its traffic nor its connects are the scenario's
 		}
-		if f.Made < arrivals-100 || f.Made > arrivals {
-			t.Errorf("%s: got %d calls, want the scenario's %d but for the last", side.Name, f.Made, arrivals)
+		if f.Made < arrivals-20 || f.Made > arrivals {
+			t.Errorf("%s: got %d clicks, want the scenario's %d but for the last", side.Name, f.Made, arrivals)
 		}
 		if f.Refused == 0 || f.Throttled == 0 || f.Retries == 0 || f.Worked == 0 {
 			t.Errorf("%s: got %d refused, %d answered 429, %d retries, %d worked on, want some of each", side.Name, f.Refused, f.Throttled, f.Retries, f.Worked)
 		}
-		// What the callers count and what the service counts is the same, but for what net/http sends anew by itself
-		// after the crash, and for connects that took longer than an attempt may.
-		if sent := float64(f.Made + f.Retries); float64(f.Sent) < 0.8*sent || float64(f.Sent) > 1.2*sent {
-			t.Errorf("%s: got %d requests by the service's count, %.0f by the callers'", side.Name, f.Sent, sent)
+		// Each request has an attempt of its own in the layer above, but for what net/http sends anew by itself.
+		if sent := float64(f.Made + f.Retries); float64(f.Sent) > 1.05*sent {
+			t.Errorf("%s: got %d requests by the service's count, more than the %.0f that the layers sent", side.Name, f.Sent, sent)
+		}
+		if a := f.Account; a.Charges < f.Worked || a.Charges > f.Worked+f.Worked/20+5 || a.UnchargedPaid != 0 {
+			t.Errorf("%s: got %d charges for %d requests worked on, %d paid without a charge", side.Name, a.Charges, f.Worked, a.UnchargedPaid)
 		}
 	}
-	// The budget's deposits are a fifth of the calls at most, and its reserve is ten.
-	if f := d.Sides[1].Figures; f.Retries > f.Made/5+10 {
-		t.Errorf("riprap: got %d retries for %d calls, more than its budget", f.Retries, f.Made)
+	if f := d.Sides[0].Figures; f.Late <= busy.Seconds() && (f.Account.Twice == 0 || f.Account.ChargedFailed == 0) {
+		t.Errorf("naive: got %d charged twice, %d charged and told that it failed, want some of each", f.Account.Twice, f.Account.ChargedFailed)
+	}
+	// The deposits of a layer's budget are a fifth of its calls at most, and its reserve is ten. There are four layers.
+	if f := d.Sides[1].Figures; f.Retries > 4*(f.Made/5+10) {
+		t.Errorf("riprap: got %d retries for %d clicks, more than the layers' budgets", f.Retries, f.Made)
 	}
 	if got := stderr.String(); !strings.Contains(got, "\nnaive ") || !strings.Contains(got, "\nriprap ") {
 		t.Errorf("progress: got no line about each side:\n%s", got)
@@ -79,7 +96,7 @@ func TestADemoThatIsStoppedBeforeItBeginsEndsAtOnce(t *testing.T) {
 	if err := Run(ctx, nil, &stdout, io.Discard); !errors.Is(err, exit.ErrNotFine) {
 		t.Errorf("stopped before it began: got error %v, want ErrNotFine", err)
 	}
-	if want := "Stopped after 0.0 s of 22.0 s: no verdict. This is what is known so far.\n"; stdout.String() != want {
+	if want := "Stopped after 0.0 s of 28.0 s: no verdict. This is what is known so far.\n"; stdout.String() != want {
 		t.Errorf("stopped before it began: got %q, want %q", &stdout, want)
 	}
 }

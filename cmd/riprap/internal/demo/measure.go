@@ -1,65 +1,78 @@
 package demo
 
-import "time"
-
-const (
-	healthy = 0.95            // share of calls that must be answered for the service to count as healthy
-	sustain = 2 * time.Second // for how long: a service that has lost its queue answers everyone for a moment
-	settle  = time.Second     // calls younger than this at the end are not judged
-	busy    = time.Second / 2 // callers that are later than this make a traffic other than the scenario's
+import (
+	"slices"
+	"time"
 )
 
-// figures are what a series says about a side. They are the callers' view, except where the service is named.
+const (
+	healthy = 0.95            // share of clicks that must be paid for the service to count as healthy
+	sustain = 2 * time.Second // for how long: a service that has lost its queue answers everyone for a moment
+	settle  = time.Second     // clicks younger than this at the end are not judged
+	busy    = time.Second / 2 // shoppers that are later than this make a traffic other than the scenario's
+)
+
+// figures are what a series and an account say about a side. They are the shoppers' view, except where the payments service
+// or the ledger is named.
 type figures struct {
 	Elapsed time.Duration // how much of the run there is
 	Whole   bool          // all of it
 
-	Made     int // calls
-	Answered int // of them, within their callers' patience
-	Failed   int
-	Open     int // neither, at the end
+	Made     int // clicks
+	Answered int // of them, those that were paid within their shoppers' patience
+	Failed   int // that their shoppers were told have failed
+	Unknown  int // that their shoppers were told nobody knows about
+	Open     int // nothing of these, at the end
 
-	AnsweredShare float64 // of the calls that are not open
-	EndShare      float64 // of the calls made in the last seconds but one
+	AnsweredShare float64 // of the clicks that are not open
+	EndShare      float64 // of the clicks made in the last seconds but one
 	Recovered     bool    // EndShare is healthy
 
 	Outage       bool          // the run got beyond its first fault
 	Again        bool          // the service became healthy after it
 	HealthyAfter time.Duration // if so, this long after it
 
-	Retries     int     // sends beyond the first of a call
-	Sent        int     // requests that reached the service, and those refused because nothing listened
-	SentPerCall float64 // Sent to Made
-	WorstLoad   float64 // most requests to reach the service within a second, as a multiple of its capacity
+	Account account // what the ledger says
 
-	Worked      int // requests that the service worked on to the end
+	InFlight    int     // most clicks that waited for their answer at once
+	Retries     int     // sends beyond the first of a layer's call, in all layers
+	Sent        int     // requests that reached the payments service, and those refused because nothing listened
+	SentPerCall float64 // Sent to Made
+	WorstLoad   float64 // most requests to reach the payments service within a second, as a multiple of its capacity
+
+	Worked      int // requests that the payments service worked on to the end
 	Wasted      int // of them, those whose callers had gone
 	WastedShare float64
+	Unheard     int // of them, those whose answer was lost on purpose
 	Throttled   int // requests answered 429
 	Overflowed  int // requests answered 503
 	Refused     int // sends refused
-	Waiting     int // most requests waiting in the service
+	Waiting     int // most requests waiting in the payments service
 
-	Late time.Duration // the most by which a call was made or worked on too late, because the machine was busy
+	Late time.Duration // the most by which a click was made or worked on too late, because the machine was busy
 }
 
 // measure makes figures of a series, which may be shorter than the scenario: then the run was ended early.
-func measure(s scenario, b series) figures {
+func measure(s scenario, b series, a account) figures {
 	all := len(b)
 	f := figures{
 		Elapsed:    time.Duration(all) * step,
 		Made:       b.sum(made, 0, all),
 		Answered:   b.sum(kept, 0, all),
 		Failed:     b.sum(lost, 0, all),
+		Unknown:    b.sum(unclear, 0, all),
+		Account:    a,
+		InFlight:   slices.Max(append(b.inFlight(), 0)),
 		Retries:    b.sum(retried, 0, all),
 		Worked:     b.sum(worked, 0, all),
 		Wasted:     b.sum(wasted, 0, all),
+		Unheard:    b.sum(unheard, 0, all),
 		Throttled:  b.sum(throttled, 0, all),
 		Overflowed: b.sum(overflowed, 0, all),
 		Refused:    b.sum(refused, 0, all),
 	}
 	f.Whole = f.Elapsed >= s.Length
-	f.Open = f.Made - f.Answered - f.Failed
+	f.Open = f.Made - f.Answered - f.Failed - f.Unknown
 	f.AnsweredShare = share(f.Answered, f.Made-f.Open)
 	f.Sent = b.sum(arrived, 0, all) + f.Refused
 	f.SentPerCall = share(f.Sent, f.Made)
@@ -80,7 +93,7 @@ func measure(s scenario, b series) figures {
 	return f
 }
 
-// recovery is how long after the bin from it takes until the calls made over a sustained time get their answers.
+// recovery is how long after the bin from it takes until the clicks made over a sustained time get their answers.
 func (b series) recovery(from, to int) (time.Duration, bool) {
 	for i := from; i+index(sustain) <= to; i++ {
 		if b.keptShare(i, i+1) >= healthy && b.keptShare(i, i+index(sustain)) >= healthy {
@@ -90,8 +103,8 @@ func (b series) recovery(from, to int) (time.Duration, bool) {
 	return 0, false
 }
 
-// keptShare is the share of the calls made in the bins from up to, not including, to that got their answer. Without
-// calls it is 0.
+// keptShare is the share of the clicks made in the bins from up to, not including, to that were paid. Without
+// clicks it is 0.
 func (b series) keptShare(from, to int) float64 {
 	return share(b.sum(kept, from, to), b.sum(made, from, to))
 }
@@ -121,6 +134,16 @@ func (b series) worst(e event, width time.Duration) int {
 		most = max(most, b.sum(e, i, i+index(width)))
 	}
 	return most
+}
+
+// inFlight is how many clicks waited for their answer at the end of each bin.
+func (b series) inFlight() []int {
+	n, under := 0, make([]int, len(b))
+	for i := range b {
+		n += b[i][made] - b[i][answered] - b[i][failed] - b[i][doubted]
+		under[i] = n
+	}
+	return under
 }
 
 // each is e in every bin.

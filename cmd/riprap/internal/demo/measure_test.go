@@ -26,7 +26,7 @@ func (b series) lose(from, to int) series {
 
 func TestARunWithoutLossHasFullMarks(t *testing.T) {
 	s := standard(300)
-	f := measure(s, steady(s))
+	f := measure(s, steady(s), account{})
 	if !f.Whole || !f.Recovered || !f.Again || f.HealthyAfter != 0 {
 		t.Errorf("measure: got whole %v, recovered %v, healthy again %v after %v, want yes, yes, yes, 0s", f.Whole, f.Recovered, f.Again, f.HealthyAfter)
 	}
@@ -52,13 +52,13 @@ func TestHealthIsDatedFromTheEndOfTheOutage(t *testing.T) {
 		"never":                             {steady(s).lose(over, len(steady(s))), 0, false, false},
 		"a good second is not health":       {steady(s).lose(over+10, len(steady(s))), 0, false, false},
 		"healthy, then lost for good":       {steady(s).lose(70, len(steady(s))), 0, true, false},
-		"only after the second fault":       {steady(s).lose(over, 75), 3700 * time.Millisecond, true, true},
-		"a lost second after the end shows": {steady(s).lose(over-18, over).lose(82, 92), 0, true, false},
-		"the last second is not judged":     {steady(s).lose(100, 110), 0, true, true},
+		"only after the third fault":        {steady(s).lose(over, 88), 5000 * time.Millisecond, true, true},
+		"a lost second after the end shows": {steady(s).lose(over-18, over).lose(112, 122), 0, true, false},
+		"the last second is not judged":     {steady(s).lose(130, 140), 0, true, true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			f := measure(s, tt.b)
+			f := measure(s, tt.b, account{})
 			if f.HealthyAfter != tt.want || f.Again != tt.again || f.Recovered != tt.recovered {
 				t.Errorf("measure: got healthy again %v after %v, recovered %v, want %v after %v, %v",
 					f.Again, f.HealthyAfter, f.Recovered, tt.again, tt.want, tt.recovered)
@@ -75,23 +75,23 @@ func TestNineteenOfTwentyCallsAtTheEndAreEnough(t *testing.T) {
 		for i := range missing {
 			b[end-1-i%20][kept]--
 		}
-		if f := measure(s, b); f.Recovered != want {
+		if f := measure(s, b, account{}); f.Recovered != want {
 			t.Errorf("measure with %d of 400 calls unanswered: got share %v, recovered %v, want %v", missing, f.EndShare, f.Recovered, want)
 		}
 	}
 }
 
-func TestOpenCallsCountNeitherAsAnsweredNorAsFailed(t *testing.T) {
+func TestOpenClicksCountNeitherAsAnsweredNorAsFailed(t *testing.T) {
 	s := standard(300)
 	b := steady(s).lose(0, 10)
 	for i := 50; i < 60; i++ {
 		b[i][kept], b[i][answered] = 0, 0
 	}
-	f := measure(s, b)
-	if f.Open != 200 || f.Failed != 200 || f.Answered != 1800 {
-		t.Errorf("measure: got %d open, %d failed, %d answered, want 200, 200, 1800", f.Open, f.Failed, f.Answered)
+	f := measure(s, b, account{})
+	if f.Open != 200 || f.Failed != 200 || f.Answered != 2400 {
+		t.Errorf("measure: got %d open, %d failed, %d answered, want 200, 200, 2400", f.Open, f.Failed, f.Answered)
 	}
-	if want := 1800.0 / 2000; f.AnsweredShare != want {
+	if want := 2400.0 / 2600; f.AnsweredShare != want {
 		t.Errorf("measure: got answered share %v, want %v", f.AnsweredShare, want)
 	}
 }
@@ -105,8 +105,8 @@ func TestRefusedSendsCountAsSentButNotAsLoad(t *testing.T) {
 	for i := 40; i < 50; i++ {
 		b[i][arrived], b[i][retried], b[i][worked], b[i][wasted] = 50, 30, 20, 20
 	}
-	f := measure(s, b)
-	if want := 100*20 + 10*60 + 10*30; f.Sent != want {
+	f := measure(s, b, account{})
+	if want := 130*20 + 10*60 + 10*30; f.Sent != want {
 		t.Errorf("measure: got %d sent, want %d", f.Sent, want)
 	}
 	if f.Retries != 700 {
@@ -115,15 +115,15 @@ func TestRefusedSendsCountAsSentButNotAsLoad(t *testing.T) {
 	if want := 500 / s.capacity(); math.Abs(f.WorstLoad-want) > 1e-9 {
 		t.Errorf("measure: got worst load %v, want %v", f.WorstLoad, want)
 	}
-	if want := 200.0 / 2200; f.WastedShare != want {
+	if want := 200.0 / 2800; f.WastedShare != want {
 		t.Errorf("measure: got wasted share %v, want %v", f.WastedShare, want)
 	}
 }
 
 func TestARunThatWasStoppedHasNoVerdict(t *testing.T) {
 	s := standard(300)
-	for _, bins := range []int{0, 1, 7, 38, 109} {
-		f := measure(s, steady(s)[:bins])
+	for _, bins := range []int{0, 1, 7, 38, 139} {
+		f := measure(s, steady(s)[:bins], account{})
 		if f.Whole || f.Recovered {
 			t.Errorf("measure of %d bins: got whole %v, recovered %v, want neither", bins, f.Whole, f.Recovered)
 		}
@@ -137,7 +137,35 @@ func TestTheLatestCallTellsOfABusyMachine(t *testing.T) {
 	s := standard(300)
 	b := steady(s)
 	b[7][behind], b[60][behind] = 30, 700
-	if got, want := measure(s, b).Late, 700*time.Millisecond; got != want {
+	if got, want := measure(s, b, account{}).Late, 700*time.Millisecond; got != want {
 		t.Errorf("measure: got calls up to %v late, want %v", got, want)
+	}
+}
+
+func TestClicksInFlightAreThoseWithoutAnAnswer(t *testing.T) {
+	s := standard(300)
+	b := steady(s)
+	for i := 50; i < 60; i++ {
+		b[i][kept], b[i][answered] = 0, 0
+	}
+	b[70][failed], b[71][doubted], b[72][answered] = 100, 50, 70
+	got := b.inFlight()
+	if got[49] != 0 || got[54] != 100 || got[59] != 200 || got[70] != 100 || got[71] != 50 || got[72] != 0 {
+		t.Errorf("200 clicks that wait from bin 50 on: got %v in flight", got)
+	}
+	if f := measure(s, b, account{}); f.InFlight != 200 {
+		t.Errorf("measure: got %d in flight at most, want 200", f.InFlight)
+	}
+}
+
+func TestAnUnknownOutcomeIsNeitherPaidNorFailed(t *testing.T) {
+	s := standard(300)
+	b := steady(s)
+	for i := 84; i < 88; i++ {
+		b[i][answered], b[i][kept], b[i][doubted], b[i][unclear] = 0, 0, 20, 20
+	}
+	f := measure(s, b, account{ChargedUnsure: 80})
+	if f.Unknown != 80 || f.Failed != 0 || f.Open != 0 || f.AnsweredShare != 2720.0/2800 || f.Account.ChargedUnsure != 80 {
+		t.Errorf("measure: got %d unknown, %d failed, %d open, share %v, account %+v, want 80, 0, 0, %v", f.Unknown, f.Failed, f.Open, f.AnsweredShare, f.Account, 2720.0/2800)
 	}
 }

@@ -29,8 +29,11 @@ func underline(on terminal.Strip, faults []fault) (spans, names string) {
 }
 
 func (f fault) label() string {
-	if f.Kind == throttle {
+	switch f.Kind {
+	case throttle:
 		return "429"
+	case loss:
+		return "lost"
 	}
 	return string(f.Kind)
 }

@@ -3,6 +3,7 @@ package demo
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,8 +32,8 @@ func (p *progress) begin(s scenario, sides []side) {
 		p.names = append(p.names, d.name)
 		p.lines = append(p.lines, terminal.Pad(d.name, 8)+"to come")
 	}
-	text := fmt.Sprintf("A service that can answer %.0f requests a second, %d callers who make %.0f calls a second. About %.0f s.",
-		s.capacity(), s.Callers, s.rate(), (time.Duration(len(sides)) * s.Length).Seconds())
+	text := fmt.Sprintf("%d shoppers who make %.0f clicks a second, a gateway, orders, and payments, which can charge %.0f a second. About %.0f s.",
+		s.Callers, s.rate(), s.capacity(), (time.Duration(len(sides)) * s.Length).Seconds())
 	for _, line := range terminal.Wrap(text, p.on.Width) {
 		fmt.Fprintln(p.w, line)
 	}
@@ -101,15 +102,15 @@ func (p *progress) erase() {
 // end is called once, after the last side.
 func (p *progress) end() { p.erase() }
 
-// short reports whether there is no room for the service's state beside the figures.
+// short reports whether there is no room for the state of payments beside the figures.
 func (p *progress) short() bool { return p.on.Width < terminal.Usual }
 
 func (p *progress) head() string {
-	const figures = "            time    sent/s  retries/s  answers/s  waiting"
+	const figures = "            time    sent/s  retries/s     paid/s  in flight"
 	if p.short() {
 		return figures
 	}
-	return figures + "   service"
+	return figures + "   payments"
 }
 
 // status is the row of a side: its last second in figures.
@@ -119,22 +120,26 @@ func (p *progress) status(name string, b series) string {
 	sent := fmt.Sprintf("%8d", last(arrived)+last(refused))
 	retries := p.on.Palette.Retries(fmt.Sprintf("%9d", last(retried)))
 	answers := p.on.Palette.Good(fmt.Sprintf("%9d", last(answered)))
-	waiting := fmt.Sprintf("%7d", b.highest(longest, n-index(time.Second), n))
+	inFlight := fmt.Sprintf("%9d", slices.Max(append(b.inFlight()[max(0, n-index(time.Second)):], 0)))
 	at := time.Duration(n) * step
-	row := strings.Join([]string{terminal.Pad(name, 8) + terminal.Left(seconds(at), 8), sent, retries, answers, waiting}, "  ")
+	row := strings.Join([]string{terminal.Pad(name, 8) + terminal.Left(seconds(at), 8), sent, retries, answers, inFlight}, "  ")
 	if p.short() {
 		return row
 	}
 	return row + "   " + p.scenario.state(at)
 }
 
-// state is what the service is doing at a time.
+// state is what the payments service is doing at a time.
 func (s scenario) state(at time.Duration) string {
 	for _, f := range s.Faults {
 		switch {
 		case at < f.From || at >= f.until():
 		case f.Kind == throttle:
 			return "answers 429"
+		case f.Kind == slow:
+			return "answers late"
+		case f.Kind == loss:
+			return "loses answers"
 		case at < f.From+f.Hangs:
 			return "hangs"
 		default:

@@ -31,7 +31,7 @@ func TestProgressIsALineASecondAwayFromATerminal(t *testing.T) {
 		if len(lines) != 6 || strings.Contains(out.String(), "\x1b") {
 			t.Fatalf("after three seconds: got %d lines, want two of what it is, a head and three without control codes:\n%s", len(lines), &out)
 		}
-		if want := "naive      3.0 s         1          1          0        0   is down"; lines[5] != want {
+		if want := "naive      3.0 s         1          1          0          0   is down"; lines[5] != want {
 			t.Errorf("after three seconds: got %q, want %q", lines[5], want)
 		}
 	})
@@ -80,7 +80,7 @@ func TestProgressFitsIntoANarrowTerminal(t *testing.T) {
 		p := newProgress(&out)
 		p.on.Terminal, p.on.Width = live, terminal.Narrowest
 		p.begin(s, sides)
-		p.update("naive", steady(s)[:73]) // in the fault with the longest name
+		p.update("naive", steady(s)[:85]) // in the fault with the longest name
 		for line := range strings.Lines(out.String()) {
 			if n := utf8.RuneCountInString(strings.TrimSpace(line)); n > terminal.Narrowest {
 				t.Errorf("live %v, %d columns: got a line of %d: %q", live, terminal.Narrowest, n, line)
@@ -93,7 +93,8 @@ func TestTheStateOfTheServiceIsNamed(t *testing.T) {
 	s := standard(300)
 	for at, want := range map[time.Duration]string{
 		0: "is up", 2 * time.Second: "hangs", 2600 * time.Millisecond: "is down", 3800 * time.Millisecond: "is up",
-		7 * time.Second: "answers 429", 7500 * time.Millisecond: "is up",
+		6500 * time.Millisecond: "answers late", 7 * time.Second: "is up", 8500 * time.Millisecond: "loses answers",
+		10 * time.Second: "answers 429", 10500 * time.Millisecond: "is up",
 	} {
 		if got := s.state(at); got != want {
 			t.Errorf("state(%v) = %q, want %q", at, got, want)

@@ -2,8 +2,10 @@ package demo
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -14,14 +16,17 @@ import (
 func ask(ctx context.Context, v *service) (*httptest.ResponseRecorder, time.Duration) {
 	start := time.Now()
 	w := httptest.NewRecorder()
-	v.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil))
+	v.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodPost, "/", strings.NewReader(`{"click":1}`)))
 	return w, time.Since(start)
 }
 
+// free charges nobody.
+func free(int) error { return nil }
+
 func TestTheServiceAnswersAtItsCapacityAndInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := standard(300) // 5 ms of work a request
-		v := startService(s, newTally(s.Length))
+		s := standard(300) // 9 ms of work a request
+		v := startService(s, free, newTally(s.Length))
 		defer v.stop()
 		for i := range 100 {
 			go func() {
@@ -43,11 +48,11 @@ func TestTheServiceWorksOnForCallersWhoHaveGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := standard(300)
 		tally := newTally(s.Length)
-		v := startService(s, tally)
+		v := startService(s, free, tally)
 		defer v.stop()
 		patient, leave := context.WithTimeout(t.Context(), 98*time.Millisecond)
 		defer leave()
-		for range 40 { // 200 ms of work
+		for range 40 { // 360 ms of work
 			go ask(patient, v)
 		}
 		synctest.Wait()
@@ -56,8 +61,8 @@ func TestTheServiceWorksOnForCallersWhoHaveGone(t *testing.T) {
 		}
 		time.Sleep(step)
 		b := tally.read()
-		if worked, wasted := b.sum(worked, 0, len(b)), b.sum(wasted, 0, len(b)); worked != 41 || wasted != 21 {
-			t.Errorf("after 41 requests, 19 of them answered in time: got %d worked on, %d of them in vain, want 41 and 21", worked, wasted)
+		if worked, wasted := b.sum(worked, 0, len(b)), b.sum(wasted, 0, len(b)); worked != 41 || wasted != 30 {
+			t.Errorf("after 41 requests, 11 of them answered in time: got %d worked on, %d of them in vain, want 41 and 30", worked, wasted)
 		}
 	})
 }
@@ -66,7 +71,7 @@ func TestAFullQueueTurnsRequestsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := standard(300)
 		tally := newTally(s.Length)
-		v := startService(s, tally)
+		v := startService(s, free, tally)
 		defer v.stop()
 		for range 1 + s.waiting() { // one is in hand
 			go ask(t.Context(), v)
@@ -87,7 +92,7 @@ func TestAFullQueueTurnsRequestsAway(t *testing.T) {
 func TestAThrottlingServiceSaysWhenToComeBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := standard(300)
-		v := startService(s, newTally(s.Length))
+		v := startService(s, free, newTally(s.Length))
 		defer v.stop()
 		v.throttle(time.Second)
 		w, took := ask(t.Context(), v)
@@ -105,7 +110,7 @@ func TestAHangingServiceAnswersNobodyUntilItIsStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := standard(300)
 		tally := newTally(s.Length)
-		v := startService(s, tally)
+		v := startService(s, free, tally)
 		v.hang()
 		var ended atomic.Int64
 		for range 3 {
@@ -133,13 +138,98 @@ func TestAMachineThatWakesTheServiceLateIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := standard(300)
 		tally := newTally(s.Length)
-		v := startService(s, tally)
+		v := startService(s, free, tally)
 		defer v.stop()
 		v.work = -700 * time.Millisecond // to be done before it began is the same as to be woken late
 		ask(t.Context(), v)
 		time.Sleep(step)
-		if got := measure(s, tally.read()).Late; got != 700*time.Millisecond {
+		if got := measure(s, tally.read(), account{}).Late; got != 700*time.Millisecond {
 			t.Errorf("work that is done 700ms late makes the run %v late, want 700ms", got)
+		}
+	})
+}
+
+func TestTheServiceChargesWhateverArrives(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := standard(300)
+		charged := 0
+		v := startService(s, func(click int) error { charged += click; return nil }, newTally(s.Length))
+		defer v.stop()
+		patient, leave := context.WithTimeout(t.Context(), time.Millisecond)
+		defer leave()
+		go ask(patient, v) // gone when it is charged
+		synctest.Wait()
+		for range 2 {
+			if w, _ := ask(t.Context(), v); w.Code != http.StatusOK {
+				t.Errorf("a charge: got %d, want 200", w.Code)
+			}
+		}
+		if charged != 3 {
+			t.Errorf("three requests for one click, one of them from a caller who has gone: got %d charges, want 3", charged)
+		}
+	})
+}
+
+func TestAnAnswerCanBeLostAfterTheCharge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := standard(300)
+		tally := newTally(s.Length)
+		charged := 0
+		v := startService(s, func(int) error { charged++; return nil }, tally)
+		defer v.stop()
+		v.lose(true)
+		func() {
+			defer func() {
+				if broken := recover(); broken != http.ErrAbortHandler {
+					t.Errorf("a lost answer: got panic %v, want ErrAbortHandler, which breaks the connection", broken)
+				}
+			}()
+			ask(t.Context(), v)
+		}()
+		v.lose(false)
+		if w, _ := ask(t.Context(), v); w.Code != http.StatusOK {
+			t.Errorf("no longer losing: got %d, want 200", w.Code)
+		}
+		time.Sleep(step)
+		if b := tally.read(); charged != 2 || b.sum(unheard, 0, len(b)) != 1 {
+			t.Errorf("an answer lost and one not: got %d charges, %d answers lost, want 2 and 1", charged, b.sum(unheard, 0, len(b)))
+		}
+	})
+}
+
+func TestASlowServiceChargesAtOnceAndAnswersLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := standard(300)
+		start := time.Now()
+		var charged time.Duration
+		v := startService(s, func(int) error { charged = time.Since(start); return nil }, newTally(s.Length))
+		v.delay(time.Second)
+		w, took := ask(t.Context(), v)
+		if w.Code != http.StatusOK || took != s.work()+time.Second || charged != s.work() {
+			t.Errorf("slow: got %d after %v, charged after %v, want 200 after %v, charged after %v", w.Code, took, charged, s.work()+time.Second, s.work())
+		}
+		ended := make(chan time.Duration)
+		go func() {
+			_, took := ask(t.Context(), v)
+			ended <- took
+		}()
+		time.Sleep(100 * time.Millisecond)
+		v.stop() // a crash does not wait
+		if took := <-ended; took != 100*time.Millisecond {
+			t.Errorf("a slow answer when the process ends after 100ms: ended after %v", took)
+		}
+	})
+}
+
+func TestALedgerThatFailsIsNoCharge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := standard(300)
+		tally := newTally(s.Length)
+		full := errors.New("disk full")
+		v := startService(s, func(int) error { return full }, tally)
+		defer v.stop()
+		if w, _ := ask(t.Context(), v); w.Code != http.StatusInternalServerError || tally.broken() != full {
+			t.Errorf("a ledger that fails: got %d and error %v, want 500 and that the demo cannot go on: %v", w.Code, tally.broken(), full)
 		}
 	})
 }
