@@ -29,6 +29,9 @@ const (
 	defaultSilence   = 30 * time.Second
 	defaultMaxReplay = 64 << 10
 
+	// A learned bound need not be tighter: it is to end what is hopeless, and a stall of some milliseconds of the machine is not.
+	leastLearned = 100 * time.Millisecond
+
 	defaultMinAttempt = 10 * time.Millisecond // riphttp's where nothing is observed
 )
 
@@ -209,7 +212,7 @@ func (s *Service) newRoute(pattern string, own *riprap.Policy) *route {
 		p = manifest.Effective(*own)
 	}
 	p.Trace = s.trace()
-	p.Latency = &riprap.Latency{} // observed in any case, for operators
+	p.Latency = &riprap.Latency{Min: leastLearned} // observed in any case, for operators
 	if !s.config.Adaptive {
 		p.Latency.Factor, p.MinAttempt = -1, cmp.Or(p.MinAttempt, defaultMinAttempt)
 	}
