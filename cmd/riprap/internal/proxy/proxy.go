@@ -27,9 +27,9 @@ import (
 	"github.com/riprap-go/riprap/cmd/riprap/internal/manifest"
 )
 
-// The live heap of a proxy is a few MB, which Go would collect many times a second. This takes some MB more and a sixth less
+// The live heap of a proxy is a few MB, which Go would collect many times a second. This takes some tens of MB more, and a sixth less
 // time for each request.
-const gcPercent = 400
+const gcPercent = 800
 
 // Run is the subcommand. It serves until ctx is done. SIGHUP makes it read its configuration again.
 func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
