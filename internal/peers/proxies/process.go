@@ -104,11 +104,11 @@ func (ps *processes) start(command, env []string, url, log string) (*process, er
 }
 
 // stop ends all of them and waits.
-func (ps processes) stop() {
-	for _, p := range ps {
+func (ps *processes) stop() {
+	for _, p := range *ps {
 		p.cmd.Process.Signal(syscall.SIGTERM)
 	}
-	for _, p := range ps {
+	for _, p := range *ps {
 		select {
 		case <-p.ended:
 		case <-time.After(10 * time.Second):

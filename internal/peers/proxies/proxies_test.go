@@ -1,6 +1,8 @@
 package main
 
 import (
+	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -56,6 +58,40 @@ func TestTheCPUTimeOfAProcessIsReadWhateverItsName(t *testing.T) {
 			t.Errorf("readStat(%q) = no error, want one", line)
 		}
 	}
+}
+
+func TestWhatWasStartedIsEnded(t *testing.T) {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	listen, err := freePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var started *process
+	func() {
+		var procs processes
+		defer procs.stop()
+		if started, err = procs.start([]string{program, "-test.run", "^TestServe$"}, []string{"SERVE=" + listen}, "http://"+listen, t.TempDir()+"/log"); err != nil {
+			t.Fatal(err)
+		}
+	}()
+	select {
+	case <-started.ended:
+	default:
+		started.cmd.Process.Kill()
+		t.Error("the server goes on after stop, want it to be ended")
+	}
+}
+
+// TestServe is the server of the test above.
+func TestServe(t *testing.T) {
+	listen := os.Getenv("SERVE")
+	if listen == "" {
+		t.Skip("no test by itself")
+	}
+	t.Error(http.ListenAndServe(listen, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
 }
 
 func TestRatiosAreTakenInsideARound(t *testing.T) {
