@@ -337,7 +337,7 @@ func TestWhatIsTooLargeToBeKeptIsSentOnce(t *testing.T) {
 				if n, err := io.Copy(io.Discard, r.Body); n != int64(c.size) || err != nil {
 					t.Errorf("the service got %d bytes, %v; want all %d", n, err, c.size)
 				}
-				http.Error(w, "later", 503)
+				http.Error(w, "later", http.StatusServiceUnavailable)
 			})
 			defer s.close()
 			req := s.request("PUT", "/", struct{ io.Reader }{strings.NewReader(strings.Repeat("x", c.size))})

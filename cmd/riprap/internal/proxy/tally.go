@@ -73,11 +73,6 @@ type placeID struct{ service, route string }
 // name is that of the place's budget and bound.
 func (id placeID) name() string { return strings.TrimSuffix(id.service+" "+id.route, " ") }
 
-// labels are the values of the labels service and route. The requests that match no pattern have a word there that is no pattern.
-func (id placeID) labels() []string {
-	return []string{label(id.service), cmp.Or(label(id.route), others)}
-}
-
 // label is a text as a label may be.
 func label(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
