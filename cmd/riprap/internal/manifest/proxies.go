@@ -3,10 +3,7 @@ package manifest
 import (
 	"fmt"
 	"math"
-	"net"
-	"net/http"
 	"net/netip"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -29,10 +26,11 @@ func (r *reader) proxying(n *yaml.Node, path []string) {
 // proxy reads the proxy in front of a service.
 func (r *reader) proxy(p *Proxy) func(*yaml.Node, []string) {
 	return func(n *yaml.Node, path []string) {
+		keys, routes := newPatterns(UnsafeMethods), newPatterns(nil)
 		ok := r.object(n, path, "a proxy",
 			field{"listen", r.address(&p.Listen)},
 			field{"to", r.target(&p.To)},
-			field{"host", r.text(&p.Host)},
+			field{"host", r.host(&p.Host)},
 			field{"tlsCert", r.text(&p.TLSCert)},
 			field{"tlsKey", r.text(&p.TLSKey)},
 			field{"ca", r.text(&p.CA)},
@@ -41,9 +39,9 @@ func (r *reader) proxy(p *Proxy) func(*yaml.Node, []string) {
 			field{"silence", r.limit(&p.Silence)},
 			field{"adaptive", r.yes(&p.Adaptive)},
 			field{"maxReplay", r.size(&p.MaxReplay)},
-			field{"routes", r.list("routes", func(n *yaml.Node, path []string) { r.route(p, n, path) })},
-			field{"requireKey", r.list("requireKey", func(n *yaml.Node, path []string) { r.keyPattern(&p.RequireKey, n, path) })},
-			field{"acceptKey", r.list("acceptKey", func(n *yaml.Node, path []string) { r.keyPattern(&p.AcceptKey, n, path) })},
+			field{"routes", r.list("routes", func(n *yaml.Node, path []string) { r.route(p, routes, n, path) })},
+			field{"requireKey", r.list("requireKey", func(n *yaml.Node, path []string) { r.keyPattern(&p.RequireKey, keys, n, path) })},
+			field{"acceptKey", r.list("acceptKey", func(n *yaml.Node, path []string) { r.keyPattern(&p.AcceptKey, keys, n, path) })},
 			field{"scope", r.scope(&p.Scope)},
 			field{"upstreamKeys", r.yes(&p.UpstreamKeys)},
 			field{"maxKeyedBody", r.bytes(&p.MaxKeyedBody)},
@@ -57,15 +55,17 @@ func (r *reader) proxy(p *Proxy) func(*yaml.Node, []string) {
 		if !ok {
 			return
 		}
-		r.whole(n, path, p)
+		r.whole(path, p)
 	}
 }
 
 // whole finds what is missing in a proxy, and what does not go together.
-func (r *reader) whole(n *yaml.Node, path []string, p *Proxy) {
-	at := func(name string) *yaml.Node {
-		if node, ok := r.places[key(within(path, name))]; ok {
-			return node
+func (r *reader) whole(path []string, p *Proxy) {
+	at := func(names ...string) *yaml.Node {
+		for _, name := range names {
+			if node, ok := r.places[key(within(path, name))]; ok {
+				return node
+			}
 		}
 		return r.places[key(path)]
 	}
@@ -78,10 +78,10 @@ func (r *reader) whole(n *yaml.Node, path []string, p *Proxy) {
 		r.failf(at("to"), `a proxy without "to", the address of the service, such as http://127.0.0.1:9000`)
 	}
 	if written("tlsCert") != written("tlsKey") {
-		r.failf(at("tlsCert"), "tlsCert and tlsKey go together: want both files, or neither")
+		r.failf(at("tlsCert", "tlsKey"), "tlsCert and tlsKey go together: want both files, or neither")
 	}
 	if keyed && !written("scope") {
-		r.failf(at("requireKey"), "a proxy that keeps keys needs a scope: header:NAME, the field that says whose they are, or single-tenant if everybody may see every answer")
+		r.failf(at("requireKey", "acceptKey"), "a proxy that keeps keys needs a scope: header:NAME, the field that says whose they are, or single-tenant if everybody may see every answer")
 	}
 	service := path[:len(path)-1]
 	if keyed && p.Lease > 0 && p.Lease < time.Millisecond {
@@ -96,12 +96,12 @@ func (r *reader) whole(n *yaml.Node, path []string, p *Proxy) {
 }
 
 // route reads a pattern, alone or with a policy.
-func (r *reader) route(p *Proxy, n *yaml.Node, path []string) {
+func (r *reader) route(p *Proxy, others *patterns, n *yaml.Node, path []string) {
 	var match []string
 	own := Route{}
 	if target := follow(n); target.Kind == yaml.MappingNode {
 		r.object(target, path, "a route",
-			field{"match", func(n *yaml.Node, path []string) { r.pattern(&match, n, path) }},
+			field{"match", func(n *yaml.Node, path []string) { r.pattern(&match, others, n, path) }},
 			field{"policy", func(n *yaml.Node, path []string) {
 				own.Policy = &riprap.Policy{}
 				r.proxyPolicy(own.Policy)(n, path)
@@ -111,65 +111,12 @@ func (r *reader) route(p *Proxy, n *yaml.Node, path []string) {
 			r.failf(target, `a route without "match", a pattern such as GET /reports/`)
 		}
 	} else {
-		r.pattern(&match, n, path)
+		r.pattern(&match, others, n, path)
 	}
 	if len(match) == 1 {
 		own.Match = match[0]
 		p.Routes = append(p.Routes, own)
 	}
-}
-
-// pattern reads one of http.ServeMux.
-func (r *reader) pattern(to *[]string, n *yaml.Node, path []string) {
-	text, ok := r.scalar(n, path, "a pattern such as POST /charge")
-	if !ok {
-		return
-	}
-	if err := CheckPattern(text); err != nil {
-		r.failf(follow(n), "%v", err)
-		return
-	}
-	*to = append(*to, text)
-}
-
-// keyPattern reads the pattern of requests that have keys.
-func (r *reader) keyPattern(to *[]string, n *yaml.Node, path []string) {
-	var one []string
-	if r.pattern(&one, n, path); len(one) == 0 {
-		return
-	}
-	if method, _, _ := strings.Cut(one[0], " "); Keyless(method) {
-		r.failf(follow(n), "a %s needs no key: it may be sent again as it is", method)
-		return
-	}
-	*to = append(*to, one[0])
-}
-
-// Keyless reports whether requests with a method need no key.
-func Keyless(method string) bool {
-	switch method {
-	case "GET", "HEAD", "OPTIONS", "TRACE":
-		return true
-	}
-	return false
-}
-
-// CheckPattern reports whether a pattern is one that a proxy can look for: [METHOD ]/PATH as in http.ServeMux, without a host.
-func CheckPattern(pattern string) (err error) {
-	_, path, found := strings.Cut(pattern, " ")
-	if !found {
-		path = pattern
-	}
-	if !strings.HasPrefix(strings.TrimLeft(path, " \t"), "/") {
-		return fmt.Errorf("no pattern: want METHOD /PATH, such as POST /charge, got %q", short(pattern))
-	}
-	defer func() {
-		if recover() != nil { // which is how a ServeMux refuses one
-			err = fmt.Errorf("no pattern that can be looked for: %q; wildcards are whole segments, such as /charge/{id}", short(pattern))
-		}
-	}()
-	http.NewServeMux().Handle(pattern, http.NotFoundHandler())
-	return nil
 }
 
 // proxyPolicy reads a policy of a proxy, whose routes learn their bounds and share budgets.
@@ -197,49 +144,6 @@ func (r *reader) list(name string, read func(*yaml.Node, []string)) func(*yaml.N
 				return
 			}
 			r.enter(pair{item, item}, within(path, strconv.Itoa(i)), read)
-		}
-	}
-}
-
-// address reads HOST:PORT, or one of the words.
-func (r *reader) address(to *string, words ...string) func(*yaml.Node, []string) {
-	return func(n *yaml.Node, path []string) {
-		want := list(append([]string{"HOST:PORT, such as 127.0.0.1:7070"}, words...))
-		text, ok := r.scalar(n, path, want)
-		if !ok {
-			return
-		}
-		for _, word := range words {
-			if text == word {
-				*to = text
-				return
-			}
-		}
-		_, port, err := net.SplitHostPort(text)
-		if number, e := strconv.ParseUint(port, 10, 16); err != nil || e != nil || number > math.MaxUint16 {
-			r.failf(follow(n), "%s: want %s, got %q", path[len(path)-1], want, short(text))
-			return
-		}
-		*to = text
-	}
-}
-
-// target reads the address of a service.
-func (r *reader) target(to *string) func(*yaml.Node, []string) {
-	return func(n *yaml.Node, path []string) {
-		const want = "http://, https:// or h2c:// and HOST:PORT"
-		text, ok := r.scalar(n, path, want)
-		if !ok {
-			return
-		}
-		u, err := url.Parse(text)
-		switch {
-		case err != nil || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "h2c" || u.Hostname() == "":
-			r.hush(follow(n), "to: want "+want+", such as http://127.0.0.1:9000")
-		case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-			r.hush(follow(n), "to: want an address and perhaps a path: no user, no query")
-		default:
-			*to = text
 		}
 	}
 }
@@ -353,23 +257,3 @@ func ParseSize(text string) (int64, error) {
 	}
 	return 0, fmt.Errorf("want %s, got %q", wantSize, short(text))
 }
-
-// together finds what does not go together among the proxies of a file.
-func (r *reader) together() {
-	taken := map[string]string{}
-	if r.Proxying.Admin != "" && r.Proxying.Admin != none && !anyPort(r.Proxying.Admin) {
-		taken[r.Proxying.Admin] = "the admin's"
-	}
-	for _, p := range r.Proxies {
-		if p.Listen == "" || anyPort(p.Listen) {
-			continue
-		}
-		place := r.places[key([]string{"services", p.Service, "proxy", "listen"})]
-		if of := taken[p.Listen]; of != "" {
-			r.failf(place, "listen: %s is %s address already", p.Listen, of)
-		}
-		taken[p.Listen] = fmt.Sprintf("%q's", short(p.Service))
-	}
-}
-
-func anyPort(address string) bool { return strings.HasSuffix(address, ":0") }

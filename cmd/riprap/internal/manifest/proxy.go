@@ -3,11 +3,9 @@ package manifest
 import (
 	"cmp"
 	"net/netip"
-	"strings"
 	"time"
 
 	"github.com/riprap-go/riprap"
-	"github.com/riprap-go/riprap/chain"
 )
 
 // A Proxy is how "riprap proxy" stands in front of one service. Sizes are bytes. Of a limit, zero means the proxy's default
@@ -26,7 +24,7 @@ type Proxy struct {
 	Silence        time.Duration // longest pause of either side within a body
 	Adaptive       bool          // each route learns its own attempt bound
 	MaxReplay      int64         // largest request body that may be sent again
-	Routes         []Route       // the first that matches holds; what matches none is one route by itself
+	Routes         []Route       // the most specific that matches holds; what matches none is one route by itself
 
 	RequireKey   []string // patterns of requests that must carry an Idempotency-Key and are run once
 	AcceptKey    []string // patterns of requests that may carry one, and are run once if they do
@@ -85,90 +83,4 @@ func Effective(p riprap.Policy) riprap.Policy {
 		}
 	}
 	return p
-}
-
-// hop is behind a service's name for what stands in front of it.
-const hop = " (proxy)"
-
-// Hop returns the proxy as a link of a chain: a service that calls the one behind it.
-func Hop(p *Proxy) chain.Service {
-	policy := Effective(p.Policy)
-	if policy.Budget == nil {
-		policy.Budget = &riprap.Budget{} // that of riphttp
-	}
-	s := chain.Service{Name: p.Service + hop, Calls: []chain.Call{{
-		To: p.Service, Policy: policy,
-		Idempotent: true, // what is not is sent once, unless the service honors keys
-		Keyed:      p.UpstreamKeys,
-	}}}
-	if len(p.RequireKey)+len(p.AcceptKey) > 0 {
-		s.Lease, s.Retention = p.Lease, p.Retention
-	}
-	return s
-}
-
-// front puts the proxies into the chain, each before its service.
-func (f *File) front() {
-	if len(f.Proxies) == 0 {
-		return
-	}
-	proxies := map[string]*Proxy{}
-	for i := range f.Proxies {
-		proxies[f.Proxies[i].Service] = &f.Proxies[i]
-	}
-	var services []chain.Service
-	for _, s := range f.Chain.Services {
-		for i := range s.Calls {
-			if proxies[s.Calls[i].To] != nil {
-				s.Calls[i].To += hop
-			}
-		}
-		if p := proxies[s.Name]; p != nil {
-			services = append(services, Hop(p))
-			s.Lease, s.Retention = 0, 0 // it is the proxy that keeps keys
-		}
-		services = append(services, s)
-	}
-	f.Chain.Services = services
-}
-
-// AtProxy reports whether a finding is about a proxy or the service behind it, and not about who calls it.
-func (f *File) AtProxy(finding chain.Finding) bool {
-	for _, p := range f.Proxies {
-		if finding.Service == p.Service+hop || finding.Service == p.Service && finding.Call < 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// FindingPlace finds where the figure is written that a finding is about.
-func (f *File) FindingPlace(finding chain.Finding) Place {
-	path := []string{"services", finding.Service}
-	fields := strings.Split(finding.Field, ".")
-	if name, ok := strings.CutSuffix(finding.Service, hop); ok && f.hasProxy(name) {
-		path[1] = name
-		switch fields[0] {
-		case "lease", "retention":
-		case "keyed", "idempotent":
-			path, fields = append(path, "proxy"), []string{"upstreamKeys"}
-		default:
-			path = append(path, "proxy")
-		}
-	} else if finding.Call >= 0 {
-		path = append(path, "calls", index(finding.Call))
-	}
-	if finding.Field != "" {
-		path = append(path, fields...)
-	}
-	return f.Place(path...)
-}
-
-func (f *File) hasProxy(service string) bool {
-	for _, p := range f.Proxies {
-		if p.Service == service {
-			return true
-		}
-	}
-	return false
 }

@@ -42,7 +42,7 @@ func (r *reader) fail(at Place, what string) {
 	r.errs = append(r.errs, &e)
 }
 
-// hush tells a mistake without the line that it is in, which may hold a password.
+// hush tells a mistake without the line that it is in, which may hold a password that is not known by what is around it.
 func (r *reader) hush(n *yaml.Node, what string) {
 	at, before := r.source.mark(n), len(r.errs)
 	if r.fail(at, what); len(r.errs) > before {
@@ -227,8 +227,9 @@ func kind(n *yaml.Node) string {
 	}
 }
 
-// short cuts what is too long for a message.
+// short cuts what is too long for a message, and hides what may be a password.
 func short(s string) string {
+	s = masked(s)
 	if runes := []rune(s); len(runes) > 40 {
 		return string(runes[:39]) + "…"
 	}

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -15,6 +16,7 @@ import (
 type source struct {
 	name  string
 	lines []string
+	shown []string // the same, character for character, without passwords
 }
 
 // split ends lines where YAML does: also at the line ends of other times and places.
@@ -22,7 +24,31 @@ func split(name, text string) source {
 	text = strings.TrimPrefix(text, "\ufeff")
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n").Replace(text)
 	lines := strings.Split(text, "\n")
-	return source{name, lines}
+	return source{name, lines, strings.Split(masked(text), "\n")}
+}
+
+// secret is what may be a password in a line: what stands between a scheme and the last @ of a URL, and what a parameter is set to.
+var secret = regexp.MustCompile(`(://)([^"'\n]*)(@)|(?i:(pass\w*|pwd|secret|token)=)([^&"'\s]+)()`)
+
+// masked is a text with a * for each character that may be one of a password: a file with one mistake shows the lines of it, and
+// what stands beside it.
+func masked(text string) string {
+	if !strings.ContainsAny(text, "@=") {
+		return text
+	}
+	var b strings.Builder
+	end := 0
+	for _, m := range secret.FindAllStringSubmatchIndex(text, -1) {
+		from, to := m[4], m[5]
+		if from < 0 {
+			from, to = m[10], m[11]
+		}
+		b.WriteString(text[end:from])
+		b.WriteString(strings.Repeat("*", utf8.RuneCountInString(text[from:to])))
+		end = to
+	}
+	b.WriteString(text[end:])
+	return b.String()
 }
 
 // unreadable finds the first byte that may not stand in YAML, and says why. What is empty if there is none.
@@ -108,7 +134,7 @@ func (s source) excerpt(at Place, columns int) string {
 	number := fmt.Sprintf("%4d | ", at.Line)
 	room := max(columns-len(number), 20)
 	left := max(0, at.Column-1-room) // what is left out anyway
-	line := first(strings.TrimRight(s.rest(Place{at.Line, left + 1, 1}), " \t"), 2*room+1)
+	line := first(strings.TrimRight(source{lines: s.shown}.rest(Place{at.Line, left + 1, 1}), " \t"), 2*room+1)
 	before := min(at.Column-1-left, len(line)) // the marks
 	behind := min(before+max(1, at.Width), len(line))
 
