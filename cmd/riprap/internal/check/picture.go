@@ -125,6 +125,9 @@ func draw(h chain.Hop, more []bool, leads bool) (drawn row) {
 // fill writes the figures of a hop.
 func (r *report) fill(drawn *row, h chain.Hop, services map[string]*chain.Service) {
 	drawn.name = h.Service
+	if route := r.file.Route(h); route != "" {
+		drawn.name += ", " + route
+	}
 	if h.Again {
 		drawn.name += again
 	}

@@ -50,13 +50,15 @@ func (r *report) finding(b *strings.Builder, on terminal.Screen, number int, f c
 // verdict is the answer in one line.
 func (r *report) verdict() string {
 	if len(r.findings) == 0 {
+		what := counted(len(r.file.Chain.Services)-len(r.file.Proxies), "service", "services")
+		if n := len(r.file.Proxies); n > 0 {
+			what += ", " + counted(n, "proxy", "proxies")
+		}
 		calls := 0
 		for _, s := range r.file.Chain.Services {
 			calls += len(s.Calls)
 		}
-		return fmt.Sprintf("fine: %s and %s keep to %s",
-			counted(len(r.file.Chain.Services), "service", "services"), counted(calls, "call", "calls"),
-			counted(len(r.rules), "rule", "rules"))
+		return fmt.Sprintf("fine: %s and %s keep to %s", what, counted(calls, "call", "calls"), counted(len(r.rules), "rule", "rules"))
 	}
 	var broken []string
 	for _, f := range r.findings {

@@ -141,7 +141,7 @@ func (p Place) configure() (*pgx.ConnConfig, error) {
 	return config, nil
 }
 
-// openURI opens a SQLite file as services name it, file:keys.db?_pragma=….
+// uri opens a SQLite file as services name it, file:keys.db?_pragma=….
 func (p Place) uri(create bool) (*Store, error) {
 	u, err := url.Parse(p.DSN)
 	if err != nil || u.Host != "" && u.Host != "localhost" {

@@ -178,3 +178,31 @@ func TestAnExcerptIsCutAroundItsMarks(t *testing.T) {
 		}
 	}
 }
+
+func TestAnErrorShowsNoPassword(t *testing.T) {
+	for name, text := range map[string]string{
+		"beside a mistake":            "proxy: {admin: nowhere, store: \"postgres://u:s3cret@h/shop\"}\nservices: {a: }\n",
+		"behind an unknown key":       "proxy:\n  stor: postgres://u:s3cret@h/shop\nservices: {a: }\n",
+		"in a key of something else":  "proxy:\n  admin: postgres://u:s3cret@h/shop\nservices: {a: }\n",
+		"in a name":                   "proxy:\n  admin: none\nservices: {\"postgres://u:s3cret@h\\t\": }\n",
+		"in the key":                  "postgres://u:s3cret@h/shop: 3\nservices: {a: }\n",
+		"with an @":                   "proxy:\n  stor: postgres://u:s3@cret@h/shop?a=b\nservices: {a: }\n",
+		"with a blank":                "proxy:\n  stor: postgres://u:a s3cret@h/shop\nservices: {a: }\n",
+		"in a parameter":              "proxy:\n  stor: postgres://u@h/shop?sslpassword=s3cret&x=y\nservices: {a: }\n",
+		"in words":                    "proxy:\n  stor: host=h password=s3cret\nservices: {a: }\n",
+		"in another case":             "proxy:\n  stor: Host=h Password=s3cret\nservices: {a: }\n",
+		"in what is no YAML":          "proxy:\n  store: [postgres://u:s3cret@h/shop\nservices: {a: }\n",
+		"of a service":                "services: {a: {proxy: {listen: 7070, to: \"http://u:s3cret@h\"}}}\n",
+		"of a service without scheme": "services: {a: {proxy: {listen: \"h:1\", to: \"u:s3cret@h\"}}}\n",
+		"cut off on the left":         "services: {a: {proxy: {to: \"http://u:" + strings.Repeat("s3cret", 30) + "@h\", listen: nowhere, host: payments.example}}}\n",
+	} {
+		_, err := Parse("f", []byte(text))
+		if err == nil || strings.Contains(err.Error(), "s3") || strings.Contains(err.Error(), "cret") {
+			t.Errorf("%s: got\n%v\nwant an error without the password", name, err)
+		}
+	}
+	_, err := Parse("f", []byte("proxy:\n  stor: postgres://u:sécret@h/shop # ours\nservices: {a: }\n"))
+	if want := "f:2:3: a proxy has no key"; err == nil || !strings.Contains(err.Error(), "   2 |   stor: postgres://********@h/shop # ours\n     |   ^^^^") {
+		t.Errorf("got\n%v\nwant %s, and the line with all that is no password", err, want)
+	}
+}

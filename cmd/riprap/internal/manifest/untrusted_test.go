@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/riprap-go/riprap/chain"
 )
 
 // bombs are small files that stand for very much, and files that are very deep.
@@ -125,6 +128,8 @@ func (broken) Read([]byte) (int, error) { return 0, io.ErrNoProgress }
 func FuzzEveryErrorHasItsPlace(f *testing.F) {
 	f.Add("x-a: &a {limit: 3s}\nx-b: &b {<<: [*a, *a]}\nservices: {a: *b, c: {calls: &c [{to: a}]}, d: {calls: *c}}\n")
 	f.Add("proxy: {admin: none, drain: 3s}\nservices: {a: {proxy: {listen: 'h:1', to: 'http://h', routes: [/x, {match: /y, policy: {budget: none}}], requireKey: [POST /c], scope: single-tenant, trust: ['::/0'], maxBody: 1KiB}}}\n")
+	f.Add("services: {a: {lease: 1s, proxy: {listen: 'h:1', to: 'http://u:p@h:0', host: a b, routes: ['/a/{x}', '/{y}/b', post /x], acceptKey: [/c, POST /c, GET /]}}, a (proxy): , b: {proxy: {listen: ':1', to: 'h2c://h'}}, c: {proxy: {listen: '[::]:01', to: 'http://h', maxHeader: 1e3KiB}}}\n")
+	f.Add("services:\n  a: {proxy: {listen: ':0', to: 'https://h', adaptive: true, connectTimeout: none, policy: {timeout: 3s, maxAttempts: none}, upstreamKeys: true, maxInFlight: none, trust: none, tlsCert: c, tlsKey: k}}\n")
 	f.Add("x: &a {<<: *a}\nservices:\n  a: {limit: 3s, calls: [{to: b, policy: {backoff: {jitter: none}}}]}\n")
 	f.Add("services:\r\n\ta: \"\\e\u2028\xff\n...\n---\n%YAML 1.2\n")
 	f.Fuzz(func(t *testing.T, text string) {
@@ -146,6 +151,7 @@ func FuzzEveryErrorHasItsPlace(f *testing.F) {
 					}
 				}
 			}
+			sound(t, file)
 			return
 		}
 		list, ok := errors.AsType[Errors](err)
@@ -157,7 +163,7 @@ func FuzzEveryErrorHasItsPlace(f *testing.F) {
 			if e.Line < 1 || e.Line > len(lines) || e.Column < 1 || e.Column > utf8.RuneCountInString(lines[e.Line-1])+1 {
 				t.Errorf("%d:%d of %q: no such place: %s", e.Line, e.Column, text, e.Message)
 			}
-			if e.Message == "" || strings.Count(e.Excerpt, "\n") != 2 || !strings.Contains(e.Excerpt, "^") {
+			if shown := strings.Count(e.Excerpt, "\n") == 2 && strings.Contains(e.Excerpt, "^"); e.Message == "" || !shown && (e.Excerpt != "" || !strings.HasPrefix(e.Message, "to: ")) {
 				t.Errorf("got the error %+v", e)
 			}
 			for _, c := range e.Error() {
@@ -167,4 +173,59 @@ func FuzzEveryErrorHasItsPlace(f *testing.F) {
 			}
 		}
 	})
+}
+
+// sound fails if a proxy of a file is one that no proxy could be.
+func sound(t *testing.T, f *File) {
+	t.Helper()
+	for i := range f.Proxies {
+		p := &f.Proxies[i]
+		if p.Service == "" || p.Listen == "" || p.To == "" || (p.TLSCert == "") != (p.TLSKey == "") || p.keepsKeys() && p.Scope == "" {
+			t.Errorf("got the proxy %+v", p)
+		}
+		if p.MaxHeader < 0 || p.MaxKeyedBody < 0 || p.MaxAnswer < 0 || p.MaxBody < -1 || p.MaxReplay < -1 || p.MaxConnections < -1 || p.MaxInFlight < -1 ||
+			p.ConnectTimeout < -1 || p.Silence < -1 || p.Policy.Latency != nil {
+			t.Errorf("got the limits %+v", p)
+		}
+		keys, routes := newPatterns(UnsafeMethods), newPatterns(nil)
+		for _, pattern := range append(p.RequireKey, p.AcceptKey...) {
+			if err := cmp.Or(CheckPattern(pattern), keys.add(pattern)); err != nil {
+				t.Errorf("got the pattern for keys %q, but %v", pattern, err)
+			}
+		}
+		for _, r := range p.Routes {
+			if err := cmp.Or(CheckPattern(r.Match), routes.add(r.Match)); err != nil {
+				t.Errorf("got the route %q, but %v", r.Match, err)
+			}
+		}
+		front := f.service(Hop(p).Name)
+		if front == nil || f.service(p.Service) == nil || len(front.Calls) == 0 {
+			t.Errorf("%q is not in the chain with its proxy: %+v", p.Service, f.Chain)
+			continue
+		}
+		for call, c := range front.Calls {
+			if c.To != p.Service || c.Policy.MaxAttempts == 0 || c.Policy.Timeout == 0 || c.Policy.AttemptTimeout == 0 || p.route(call) >= len(p.Routes) {
+				t.Errorf("the proxy of %q makes the call %+v", p.Service, c)
+			}
+			at := f.FindingPlace(chain.Finding{Service: front.Name, Call: call, Field: "policy.timeout"})
+			if at.Line < 1 || at.Column < 1 || at.Line > len(f.source.lines) {
+				t.Errorf("call %d of %q is at %+v", call, front.Name, at)
+			}
+		}
+	}
+	for _, finding := range chain.Check(&f.Chain) {
+		if at := f.FindingPlace(finding); at.Line < 1 || at.Column < 1 || at.Line > len(f.source.lines) {
+			t.Errorf("%+v is at %+v", finding, at)
+		}
+	}
+}
+
+// service finds one of the chain.
+func (f *File) service(name string) *chain.Service {
+	for i := range f.Chain.Services {
+		if f.Chain.Services[i].Name == name {
+			return &f.Chain.Services[i]
+		}
+	}
+	return nil
 }
