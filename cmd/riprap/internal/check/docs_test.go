@@ -22,14 +22,14 @@ func docs(t *testing.T) string {
 	return string(text)
 }
 
-// An example of docs/check.md: what is changed in examples/chain/riprap.yaml or, with <=>, exchanged, the arguments, and what
-// is printed.
+// An example of docs/check.md: what is changed in examples/chain/riprap.yaml, where \n is a new line, or, with <=>, exchanged,
+// the arguments, and what is printed.
 var shown = regexp.MustCompile("(?:<!-- change: (.*) (<?=>) (.*) -->\n)?```console\n\\$ riprap check ?(.*)\n((?:.*\n)*?)```")
 
 func TestDocsShowWhatCheckPrints(t *testing.T) {
 	found := shown.FindAllStringSubmatch(docs(t), -1)
-	if len(found) < 4 {
-		t.Fatalf("docs/check.md has %d examples, want 4", len(found))
+	if len(found) < 5 {
+		t.Fatalf("docs/check.md has %d examples, want 5", len(found))
 	}
 	file := chainOfFour(t)
 	t.Chdir(t.TempDir())
@@ -40,7 +40,7 @@ func TestDocsShowWhatCheckPrints(t *testing.T) {
 		}
 		switch e[2] {
 		case "=>":
-			text = strings.Replace(text, e[1], e[3], 1)
+			text = strings.Replace(text, e[1], strings.ReplaceAll(e[3], `\n`, "\n"), 1)
 		case "<=>":
 			text = strings.NewReplacer(e[1], e[3], e[3], e[1]).Replace(text)
 		}
@@ -112,6 +112,31 @@ func TestDocsListEveryKey(t *testing.T) {
 			keys++
 			if !strings.Contains(table, "`"+key+"`") {
 				t.Errorf("docs/check.md does not list the key %s", key)
+			}
+		}
+	}
+	if keys < 26 {
+		t.Errorf("got %d keys, want all", keys)
+	}
+}
+
+func TestDocsOfTheProxyListEveryKey(t *testing.T) {
+	page, err := os.ReadFile("../../../../docs/proxy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := 0
+	for _, wrong := range []string{"proxy: {nosuchkey: 1}", "services: {a: {proxy: {nosuchkey: 1}}}"} {
+		_, err := manifest.Parse("f", []byte(wrong))
+		_, list, found := strings.Cut(fmt.Sprint(err), "has no key \"nosuchkey\": want ")
+		list, _, _ = strings.Cut(list, "\n")
+		if !found {
+			t.Fatalf("%s: got %v, want the keys that there are", wrong, err)
+		}
+		for key := range strings.SplitSeq(strings.ReplaceAll(list, " or ", ", "), ", ") {
+			keys++
+			if !strings.Contains(string(page), "`"+key+"`") {
+				t.Errorf("docs/proxy.md does not name the key %s", key)
 			}
 		}
 	}

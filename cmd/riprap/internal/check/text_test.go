@@ -233,3 +233,44 @@ func TestDurationsAreSaidWithoutZeros(t *testing.T) {
 		}
 	}
 }
+
+func TestAProxyIsDrawnBeforeItsService(t *testing.T) {
+	const file = `services:
+  web:
+    calls:
+      - {to: shop, policy: {maxAttempts: 1, timeout: 35s}}
+  shop:
+    limit: 9s
+    proxy:
+      listen: 127.0.0.1:7070
+      to: http://127.0.0.1:9000
+      routes:
+        - GET /items/
+        - {match: GET /reports/, policy: {maxAttempts: 2}}
+        - {match: POST /charge, policy: {timeout: 12s, attemptTimeout: 12s}}
+`
+	got, err := checked(t, file, "-")
+	want := `fine: 2 services, 1 proxy and 4 calls keep to 18 rules
+
+service                    limit    attempts  total    left
+web                         none                     no end
+└─ shop (proxy)             none           1    35s     35s
+   ├─ shop                    9s    3 × 9.5s    30s      9s
+   ├─ shop, GET /reports/     9s  2 × 14.75s    30s      9s
+   └─ shop, POST /charge      9s     1 × 12s    12s      9s
+
+`
+	if err != nil || !strings.HasPrefix(got, want) {
+		t.Errorf("got %v\n%s\nwant\n%s", err, got, want)
+	}
+	got, err = checked(t, strings.Replace(file, "maxAttempts: 2", "maxAttempts: 5, attemptTimeout: 9s", 1), "-")
+	for _, part := range []string{
+		"   ├─ shop, GET /reports/     9s    5 × 9s    30s      9s  ← 1\n",
+		"1 attempts-do-not-fit, stdin:12:56\n",
+		"  12 |         - {match: GET /reports/, policy: {maxAttempts: 5, attemptTimeout…\n     |                                                        ^\n",
+	} {
+		if err == nil || !strings.Contains(got, part) {
+			t.Errorf("got %v\n%s\nwant %q in it", err, got, part)
+		}
+	}
+}

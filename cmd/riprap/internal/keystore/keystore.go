@@ -190,6 +190,9 @@ func (p Place) file(path string, query url.Values, create bool) (*Store, error) 
 		query = url.Values{}
 	}
 	query.Set("mode", "rw")
+	if !query.Has("modeof") {
+		query.Set("modeof", absolute) // keys and answers are in the log beside it, which would be readable for all otherwise
+	}
 	// Of two pragmas that say the same the last one holds: what the service wants stays.
 	pragmas := []string{"busy_timeout(5000)", "synchronous(full)"}
 	if create {

@@ -48,6 +48,28 @@ func TestAFileThatIsMadeIsItsOwnersAlone(t *testing.T) {
 	s.Close()
 }
 
+func TestAFileThatIsMadeLosesNothingThatWasAnswered(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys.db")
+	s, err := Place{DSN: path, Label: "--store"}.Make(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "busy_timeout": "5000"} {
+		var got string
+		if err := s.db.QueryRowContext(t.Context(), "PRAGMA "+pragma).Scan(&got); err != nil || got != want {
+			t.Errorf("PRAGMA %s = %q, %v; want %s", pragma, got, err, want)
+		}
+	}
+	info, err := os.Stat(path + "-wal") // keys and answers are in it too
+	if err != nil {
+		t.Fatal(err)
+	}
+	if runtime.GOOS != "windows" && info.Mode() != 0o600 {
+		t.Errorf("the log beside the file has mode %v, want it readable for its owner alone", info.Mode())
+	}
+}
+
 func TestWhatCannotBeMadeIsSaid(t *testing.T) {
 	dir := t.TempDir()
 	text := filepath.Join(dir, "text")
