@@ -199,7 +199,7 @@ func (p Place) file(path string, query url.Values, create bool) (*Store, error) 
 		pragmas = append(pragmas, "journal_mode(wal)")
 	}
 	query["_pragma"] = append(pragmas, query["_pragma"]...)
-	file := url.URL{Scheme: "file", OmitHost: true, Path: "/" + strings.TrimPrefix(filepath.ToSlash(absolute), "/"), RawQuery: query.Encode()}
+	file := url.URL{Scheme: "file", OmitHost: true, Path: "/" + strings.TrimPrefix(filepath.ToSlash(absolute), "/"), RawQuery: strings.ReplaceAll(query.Encode(), "+", "%20")} // SQLite takes a + for what it is
 	s := &Store{name: name, tables: "SELECT count(*) FROM sqlite_schema WHERE name = 'riprap_schema'"}
 	if s.db, err = sql.Open("sqlite3", file.String()); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)

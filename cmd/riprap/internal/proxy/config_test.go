@@ -106,7 +106,7 @@ func TestFilesThatCannotBeReadAreMistakes(t *testing.T) {
 		"YAML":             {written(t, "services: {payments: {prox: {}}}"), `did you mean "proxy"?`},
 		"certificate":      {&request{proxy: manifest.Proxy{Service: "a", To: "http://a", TLSCert: no, TLSKey: no}}, no},
 		"roots":            {&request{proxy: manifest.Proxy{Service: "a", To: "http://a", CA: no}}, no},
-		"two on one":       {written(t, "proxy: {admin: \"127.0.0.1:7\"}\nservices: {payments: {proxy: {listen: \":7\", to: \"http://a\"}}}"), "both listen on 127.0.0.1:7"},
+		"two on one":       {written(t, "services: {payments: {proxy: {listen: \":7071\", to: \"http://a\"}}}"), "both listen on 127.0.0.1:7071"},
 		"header unlimited": {&request{proxy: manifest.Proxy{Service: "a", To: "http://a", MaxHeader: -1}}, "want a size"},
 	} {
 		_, err := test.q.load()
