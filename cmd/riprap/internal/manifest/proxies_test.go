@@ -121,6 +121,15 @@ func TestAnErrorInAProxySaysWhereItIs(t *testing.T) {
 	}
 }
 
+func TestWhatIsMissingIsToldWhereItsOtherHalfIs(t *testing.T) {
+	for _, half := range []string{"tlsCert: cert.pem", "tlsKey: key.pem", "requireKey: [POST /charge]", "acceptKey: [POST /charge]"} {
+		got := wrong("services:\n  payments:\n    proxy:\n      listen: 127.0.0.1:7070\n      to: http://127.0.0.1:9000\n      " + half + "\n")
+		if !strings.HasPrefix(got, "6:") || strings.Contains(got, "\n") {
+			t.Errorf("%s alone: got %q, want one error in its line, 6", half, got)
+		}
+	}
+}
+
 func TestTheFiguresOfAProxyFitTogether(t *testing.T) {
 	for _, c := range []struct{ given, want riprap.Policy }{
 		{riprap.Policy{}, riprap.Policy{MaxAttempts: 3, Timeout: 30 * time.Second, AttemptTimeout: 9500 * time.Millisecond}},
