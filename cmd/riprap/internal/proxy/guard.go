@@ -117,8 +117,10 @@ func (g *guard) find(r *http.Request) (found *guarded, doubt string) {
 		return nil, ""
 	}
 	for _, name := range overrides {
-		if as := r.Header.Get(name); as != "" && g.looks(strings.ToUpper(as), r) {
-			return nil, name + " makes it a request that needs a key"
+		for as := range strings.SplitSeq(strings.Join(r.Header[name], ","), ",") { // of several a service may read any
+			if as = strings.TrimSpace(as); as != "" && g.looks(strings.ToUpper(as), r) {
+				return nil, name + " makes it a request that needs a key"
+			}
 		}
 	}
 	if upper := strings.ToUpper(r.Method); upper != r.Method && g.looks(upper, r) {
@@ -151,7 +153,7 @@ func (g *guard) looks(method string, r *http.Request) bool {
 }
 
 var (
-	extension = regexp.MustCompile(`\.[a-z0-9]{1,5}$`)
+	extension = regexp.MustCompile(`\.[^/]*$`) // a format, for some frameworks whatever it is
 	parameter = regexp.MustCompile(`;[^/]*`)
 	spelled   = regexp.MustCompile(`%(2[deDE]|3[0-9]|[46][1-9a-fA-F]|[57][0-9aA]|5[fF]|7[eE])`) // unreserved (RFC 3986 section 2.3)
 	alike     = strings.NewReplacer(`\`, "/", "?", ";", "#", ";")

@@ -51,6 +51,8 @@ func TestNoSpellingOfAPathGoesAroundItsKey(t *testing.T) {
 		{"POST", "/charge%23a", doubted},
 		{"POST", "/CHARGE", doubted},
 		{"POST", "/charge.json", doubted},
+		{"POST", "/charge.anything-at-all", doubted},
+		{"POST", "/charge.", doubted},
 		{"POST", `/%5Ccharge`, doubted},
 		{"POST", "/charge/.", doubted},
 		{"post", "/charge", doubted},
@@ -95,10 +97,12 @@ func TestAFieldForAnotherMethodDoesNotGoAroundAKey(t *testing.T) {
 		t.Errorf("POST /charge = %v, %q; want neither", found, doubt)
 	}
 	for _, name := range overrides {
-		r := httptest.NewRequest("POST", "/charge", nil)
-		r.Header.Set(name, "put")
-		if _, doubt := g.find(r); doubt == "" {
-			t.Errorf("POST /charge with %s: put is not doubted, want it to be", name)
+		for _, values := range [][]string{{"put"}, {"GET", "PUT"}, {"", "PUT"}, {"GET, PUT"}, {"PUT;q=1", " PUT "}} {
+			r := httptest.NewRequest("POST", "/charge", nil)
+			r.Header[name] = values
+			if _, doubt := g.find(r); doubt == "" {
+				t.Errorf("POST /charge with %s: %q is not doubted, want it to be", name, values)
+			}
 		}
 	}
 }
