@@ -16,6 +16,7 @@ type answer struct {
 	visit   *Visit
 	silence time.Duration // zero means that the client may take its time
 	bodied  bool          // the request has a body
+	duplex  bool          // the body may still come when the answer begins
 	close   bool          // the connection is not used again
 	begun   bool
 	hurried time.Time
@@ -46,6 +47,10 @@ func (a *answer) begin(code int) {
 	}
 	if _, told := a.Header()["Content-Type"]; !told {
 		a.Header()["Content-Type"] = nil // else net/http would guess one
+	}
+	if a.duplex && a.visit.intake.unread() {
+		// net/http would use the connection again without a look at what is left of the body, which would then be a request.
+		a.close = true
 	}
 	if a.close && code != http.StatusSwitchingProtocols {
 		a.Header().Set("Connection", "close")

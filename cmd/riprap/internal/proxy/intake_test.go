@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bufio"
 	"errors"
 	"io"
 	"net/http"
@@ -255,6 +256,46 @@ func TestAnAnswerMayBeginBeforeTheUploadEnds(t *testing.T) {
 			t.Errorf("it goes on with %q, %v; want the rest", tail, err)
 		}
 	})
+}
+
+func TestWhatIsLeftOfAnUploadIsNoRequest(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		after time.Duration // the rest comes
+		rest  string
+	}{
+		{"the end at once", 0, strings.Repeat("x", 100000-5)},
+		{"the end later", time.Second, strings.Repeat("x", 100000-5)},
+		{"a request in it", time.Minute, "GET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var asked atomic.Int32
+				s := serving(t, manifest.Proxy{}, func(w http.ResponseWriter, r *http.Request) {
+					asked.Add(1)
+					http.NewResponseController(w).EnableFullDuplex()
+					w.WriteHeader(201) // before it has read anything
+				})
+				defer s.close()
+				conn, err := s.front.DialContext(t.Context(), "tcp", "")
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer conn.Close()
+				in := bufio.NewReader(conn)
+				io.WriteString(conn, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\nfirst")
+				resp, err := http.ReadResponse(in, nil)
+				if err != nil || resp.StatusCode != 201 || !resp.Close {
+					t.Fatalf("the answer before the end of the upload is %+v, %v; want 201 and the end of the connection", resp, err)
+				}
+				time.Sleep(c.after)
+				go io.WriteString(conn, c.rest)
+				if rest, err := io.ReadAll(in); len(rest) > 0 || asked.Load() != 1 {
+					t.Errorf("after the rest %q came %q, %v, and the service has %d requests; want nothing, and one", c.rest, rest, err, asked.Load())
+				}
+			})
+		})
+	}
 }
 
 func TestAnUploadIsSentOnWhileItComes(t *testing.T) {

@@ -307,7 +307,7 @@ func (s *Service) serve(w http.ResponseWriter, r *http.Request) {
 		defer cancel(nil)
 		v.intake.watch(func() { cancel(errStalled) })
 		if r.ProtoMajor == 1 { // or the answer would wait for the end of the body
-			v.answer.control.EnableFullDuplex()
+			v.answer.duplex = v.answer.control.EnableFullDuplex() == nil
 		}
 	}
 	if ctx != r.Context() {
