@@ -25,6 +25,9 @@ type answer struct {
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 func (a *answer) WriteHeader(code int) {
+	if code == http.StatusContinue {
+		return // net/http says it by itself when the body is read, and that is when the service has said it
+	}
 	if code >= 200 || code == http.StatusSwitchingProtocols {
 		a.begin(code)
 	}

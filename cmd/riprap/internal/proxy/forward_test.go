@@ -1,13 +1,17 @@
 package proxy
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"net/netip"
+	"net/textproto"
 	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/riprap-go/riprap/cmd/riprap/internal/manifest"
 	"github.com/riprap-go/riprap/deadline"
@@ -136,6 +140,25 @@ func TestNoContentTypeIsMadeUp(t *testing.T) {
 			r := s.send("POST", "/", nil, "X-Customer", "a", "Idempotency-Key", "k")
 			if values, ok := r.Header["Content-Type"]; ok || r.body != "<html>" {
 				t.Errorf("the answer is %q of type %q, want <html> and none", r.body, values)
+			}
+		}
+	})
+}
+
+func TestTheServiceIsAskedToContinueByTheProxyAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serving(t, manifest.Proxy{}, func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) })
+		defer s.close()
+		s.client.ExpectContinueTimeout = time.Hour
+		for _, size := range []int{5, 100 << 10} { // one that is read first, and one that is sent on as it comes
+			said := 0
+			req := s.request("POST", "/", strings.NewReader(strings.Repeat("x", size)), "Expect", "100-continue")
+			ctx := httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{Got1xxResponse: func(code int, _ textproto.MIMEHeader) error {
+				said++
+				return nil
+			}})
+			if r := s.do(req.WithContext(ctx)); r.StatusCode != 200 || len(r.body) != size || said != 1 {
+				t.Errorf("POST of %d bytes with Expect: got %d, %d bytes, %d times 100; want 200, all, once", size, r.StatusCode, len(r.body), said)
 			}
 		}
 	})
