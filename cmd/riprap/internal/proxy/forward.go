@@ -84,6 +84,10 @@ func (s *Service) rewrite(p *httputil.ProxyRequest) {
 		out.Host = in.Host
 	}
 	out.Trailer = in.Trailer // its values come with the end of the body
+	if tunnelsHTTP(out.Header["Upgrade"]) {
+		delete(out.Header, "Connection")
+		delete(out.Header, "Upgrade")
+	}
 	s.forwarded(p, visitOf(in.Context()).trusted)
 	if in.Method == http.MethodOptions || in.Method == http.MethodTrace {
 		if left, ok := forwards(in); ok && left > 0 {
@@ -96,6 +100,18 @@ func (s *Service) rewrite(p *httputil.ProxyRequest) {
 // oneWord keeps a query within the one word that it may be. HTTP/2 has no such limits: what stands behind a blank there would
 // be the protocol of an HTTP/1 request, or a request of its own.
 var oneWord = strings.NewReplacer(" ", "%20", "#", "%23")
+
+// tunnelsHTTP reports whether a client asks the service for a tunnel in which it would send requests that the proxy does not see. To
+// ignore an Upgrade is always allowed (RFC 9110 section 7.8).
+func tunnelsHTTP(upgrade []string) bool {
+	for protocol := range strings.SplitSeq(strings.ToLower(strings.Join(upgrade, ",")), ",") {
+		name, _, _ := strings.Cut(strings.TrimSpace(protocol), "/")
+		if name == "h2c" || name == "h2" || name == "http" || name == "tls" {
+			return true
+		}
+	}
+	return false
+}
 
 // path returns the path that the service is asked for.
 func (s *Service) path(in *http.Request) string {

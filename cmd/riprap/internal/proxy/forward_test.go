@@ -145,6 +145,22 @@ func TestNoContentTypeIsMadeUp(t *testing.T) {
 	})
 }
 
+func TestAnUpgradeToAnotherHTTPIsNotPassedOn(t *testing.T) {
+	for upgrade, want := range map[string]string{
+		"websocket": "websocket", "h2c": "", "H2C": "", "websocket, h2c": "", "HTTP/2.0": "", "TLS/1.2": "", "http-like": "http-like",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var got http.Header
+			s := serving(t, manifest.Proxy{}, func(w http.ResponseWriter, r *http.Request) { got = r.Header })
+			defer s.close()
+			s.send("GET", "/", nil, "Connection", "Upgrade, HTTP2-Settings", "Upgrade", upgrade, "HTTP2-Settings", "AAM")
+			if got.Get("Upgrade") != want || (got.Get("Connection") != "") != (want != "") || got["Http2-Settings"] != nil {
+				t.Errorf("Upgrade: %s: the service got %v, want Upgrade %q", upgrade, got, want)
+			}
+		})
+	}
+}
+
 func TestTheServiceIsAskedToContinueByTheProxyAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serving(t, manifest.Proxy{}, func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) })
