@@ -32,6 +32,10 @@ func (s *Service) admit(w http.ResponseWriter, r *http.Request, v *Visit) bool {
 		v.refuse(w, tunnel, ReachedNo, "This is no forward proxy.")
 		return false
 	}
+	if strings.ContainsAny(r.Host, " /\\?#@") { // which HTTP/2 lets through; services make addresses of it
+		v.refuse(w, ambiguous, ReachedNo, "It is not passed on, since its host has more in it than a name and a port.")
+		return false
+	}
 	if strings.Count(strings.Join(r.Header["Via"], ","), via) > mostLoops {
 		v.refuse(w, loop, ReachedNo, "It has been here before: the proxy's service leads back to the proxy.")
 		return false

@@ -204,6 +204,22 @@ func TestTrailersPassInBothDirections(t *testing.T) {
 	})
 }
 
+func TestAHostIsNoMoreThanAHost(t *testing.T) {
+	for _, host := range []string{"shop.test/path", "shop.test?a", "user@shop.test", "shop.test#a", `shop.test\a`, "shop.test other.test"} {
+		synctest.Test(t, func(t *testing.T) {
+			s := serving(t, manifest.Proxy{}, func(http.ResponseWriter, *http.Request) { t.Errorf("the service got a request for %q", host) })
+			defer s.close()
+			req := httptest.NewRequest("GET", "/", nil)
+			req.Host = host
+			w := httptest.NewRecorder()
+			s.proxy.ServeHTTP(w, req)
+			if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "#ambiguous") {
+				t.Errorf("GET of %q: got %d %s, want a 400", host, w.Code, w.Body)
+			}
+		})
+	}
+}
+
 func TestWhatIsNoRequestForTheServiceIsAnswered(t *testing.T) {
 	for _, c := range []struct {
 		name   string
