@@ -1,0 +1,5 @@
+//go:build race
+
+package proxies
+
+const raced = true
