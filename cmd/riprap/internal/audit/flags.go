@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/riprap-go/riprap/audit"
+	"github.com/riprap-go/riprap/cmd/riprap/internal/flags"
 	"github.com/riprap-go/riprap/internal/suggest"
 )
 
@@ -62,7 +63,7 @@ func parse(args []string, help io.Writer) (*request, error) {
 			usage(f, help)
 			return nil, err
 		}
-		return nil, near(f, args, err)
+		return nil, flags.Near(f, args, err)
 	}
 	if f.NArg() > 0 {
 		return nil, fmt.Errorf("unexpected argument %q: the command to audit stands behind --", f.Arg(0))
@@ -149,21 +150,6 @@ func ids(name, list string) (ids []string, err error) {
 		ids = append(ids, id)
 	}
 	return ids, nil
-}
-
-// near adds to the error of a flag that does not exist the one that was meant.
-func near(f *flag.FlagSet, args []string, err error) error {
-	typed := strings.TrimLeft(args[len(args)-f.NArg()-1], "-") // where Parse stopped
-	typed, _, _ = strings.Cut(typed, "=")
-	if f.Lookup(typed) != nil {
-		return err
-	}
-	var names []string
-	f.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
-	if like := suggest.Near(typed, names); like != "" {
-		return fmt.Errorf("%w, did you mean -%s?", err, like)
-	}
-	return err
 }
 
 // set takes over the command and the lines for the shell.

@@ -33,7 +33,7 @@ func TestArgumentsThatMakeNoSenseAreExplained(t *testing.T) {
 		"a program that does not exist":    {[]string{"--", "no-such-program", "{url}"}, "the command cannot be run: exec: \"no-such-program\""},
 		"a command in quotes":              {[]string{"--", "no-such-program {url}"}, "leave out the quotes"},
 		"an unknown flag":                  {with("-frobnicate"), "flag provided but not defined: -frobnicate"},
-		"a slip in a flag":                 {with("--requires=none"), "did you mean -require?"},
+		"a slip in a flag":                 {with("--requires=none"), "did you mean --require?"},
 		"the beginning of a flag":          {with("-rule", "jitter"), "did you mean -rules?"},
 		"a flag without its value":         {[]string{"-post"}, "flag needs an argument: -post"},
 		"an unknown rule":                  {with("--rules", "frobnicate"), `-rules: no rule "frobnicate"; riprap audit -list names them`},

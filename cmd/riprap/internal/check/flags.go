@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/riprap-go/riprap/chain"
+	"github.com/riprap-go/riprap/cmd/riprap/internal/flags"
 	"github.com/riprap-go/riprap/cmd/riprap/internal/manifest"
 	"github.com/riprap-go/riprap/cmd/riprap/internal/terminal"
 	"github.com/riprap-go/riprap/internal/suggest"
@@ -32,7 +33,7 @@ func parse(args []string, help io.Writer) (*request, error) {
 	f.SetOutput(io.Discard)
 	f.StringVar(&failOn, "fail-on", failOn, "exit with 1 only for findings of these `RULES`, joined by commas; all; or\nnone: only report")
 	f.BoolVar(&q.asJSON, "json", false, "print one JSON document")
-	files, err := split(f, args)
+	files, err := flags.Parse(f, args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		usage(f, help)
@@ -51,40 +52,6 @@ func parse(args []string, help io.Writer) (*request, error) {
 	}
 	q.failOn, err = rules(failOn)
 	return q, err
-}
-
-// split parses all flags of args and returns what is none. Behind -- nothing is a flag.
-func split(f *flag.FlagSet, args []string) (files []string, err error) {
-	for {
-		if err := f.Parse(args); err != nil {
-			if errors.Is(err, flag.ErrHelp) {
-				return nil, err
-			}
-			return nil, near(f, args[len(args)-f.NArg()-1], err)
-		}
-		rest := f.Args()
-		if len(rest) == 0 {
-			return files, nil
-		}
-		if done := len(args) - len(rest); done > 0 && args[done-1] == "--" {
-			return append(files, rest...), nil
-		}
-		files, args = append(files, rest[0]), rest[1:]
-	}
-}
-
-// near adds to the error of a flag that does not exist the one that was meant.
-func near(f *flag.FlagSet, typed string, err error) error {
-	typed, _, _ = strings.Cut(strings.TrimLeft(typed, "-"), "=")
-	if f.Lookup(typed) != nil {
-		return err
-	}
-	var names []string
-	f.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
-	if like := suggest.Near(typed, names); like != "" {
-		return fmt.Errorf("%w, did you mean -%s?", err, like)
-	}
-	return err
 }
 
 // rules reads the ids that -fail-on lists. Nil means all.

@@ -11,6 +11,7 @@ import (
 	"os"
 
 	"github.com/riprap-go/riprap/cmd/riprap/internal/exit"
+	"github.com/riprap-go/riprap/cmd/riprap/internal/flags"
 	"github.com/riprap-go/riprap/cmd/riprap/internal/keystore"
 	"github.com/riprap-go/riprap/internal/suggest"
 )
@@ -116,27 +117,17 @@ func newFlags(verb string, store *string) *flag.FlagSet {
 	return f
 }
 
-// parse parses all flags of args, wherever they stand, and returns what is none. Behind -- nothing is a flag. It prints the
-// usage if that was asked for: flag.ErrHelp.
+// parse parses all flags of args, wherever they stand, and returns what is none. It prints the usage if that was asked for:
+// flag.ErrHelp.
 func parse(f *flag.FlagSet, args []string, about string, stdout io.Writer) (rest []string, err error) {
-	for {
-		err := f.Parse(args)
-		switch {
-		case errors.Is(err, flag.ErrHelp):
-			if err := write(stdout, about); err != nil {
-				return nil, err
-			}
-			f.SetOutput(stdout)
-			f.PrintDefaults()
-			return nil, flag.ErrHelp
-		case err != nil:
-			return nil, near(f, args[len(args)-f.NArg()-1], err)
-		case f.NArg() == 0:
-			return rest, nil
-		}
-		if done := len(args) - f.NArg(); done > 0 && args[done-1] == "--" {
-			return append(rest, f.Args()...), nil
-		}
-		rest, args = append(rest, f.Arg(0)), f.Args()[1:]
+	rest, err = flags.Parse(f, args)
+	if !errors.Is(err, flag.ErrHelp) {
+		return rest, err
 	}
+	if err := write(stdout, about); err != nil {
+		return nil, err
+	}
+	f.SetOutput(stdout)
+	f.PrintDefaults()
+	return nil, flag.ErrHelp
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/riprap-go/riprap/cmd/riprap/internal/keystore"
 	"github.com/riprap-go/riprap/idempotency"
-	"github.com/riprap-go/riprap/internal/suggest"
 )
 
 const leastDigits = 8 // of an ID that is not given in full
@@ -159,18 +158,4 @@ func unquoted(s string) (string, error) {
 		b.WriteByte(s[i])
 	}
 	return "", errBad
-}
-
-// near adds to the error of a flag that does not exist the one that was meant.
-func near(f *flag.FlagSet, typed string, err error) error {
-	typed, _, _ = strings.Cut(strings.TrimLeft(typed, "-"), "=")
-	if f.Lookup(typed) != nil {
-		return err
-	}
-	var names []string
-	f.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
-	if like := suggest.Near(typed, names); like != "" {
-		return fmt.Errorf("%w, did you mean --%s?", err, like)
-	}
-	return err
 }

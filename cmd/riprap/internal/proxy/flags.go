@@ -12,8 +12,8 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/riprap-go/riprap/cmd/riprap/internal/flags"
 	"github.com/riprap-go/riprap/cmd/riprap/internal/manifest"
-	"github.com/riprap-go/riprap/internal/suggest"
 )
 
 const (
@@ -38,7 +38,7 @@ var forFile = []string{"admin", "store", "drain"}
 func parse(args []string, help io.Writer) (*request, error) {
 	q := &request{}
 	set := q.flags()
-	files, err := split(set, args)
+	files, err := flags.Parse(set, args)
 	if errors.Is(err, flag.ErrHelp) {
 		usage(set, help)
 	}
@@ -167,40 +167,6 @@ func (q *request) flags() *flag.FlagSet {
 	f.StringVar(&own.Admin, "admin", "", "`HOST:PORT` of metrics, state and health, or none\n(default: "+defaultAdmin+")")
 	f.Var((*limit)(&own.Drain), "drain", "how long requests under way may take once it ends (`duration` or none;\ndefault: 30s)")
 	return f
-}
-
-// split parses all flags of args and returns what is none. Behind -- nothing is a flag.
-func split(f *flag.FlagSet, args []string) (files []string, err error) {
-	for {
-		if err := f.Parse(args); err != nil {
-			if errors.Is(err, flag.ErrHelp) {
-				return nil, err
-			}
-			return nil, near(f, args[len(args)-f.NArg()-1], err)
-		}
-		rest := f.Args()
-		if len(rest) == 0 {
-			return files, nil
-		}
-		if done := len(args) - len(rest); done > 0 && args[done-1] == "--" {
-			return append(files, rest...), nil
-		}
-		files, args = append(files, rest[0]), rest[1:]
-	}
-}
-
-// near adds to the error of a flag that does not exist the one that was meant.
-func near(f *flag.FlagSet, typed string, err error) error {
-	typed, _, _ = strings.Cut(strings.TrimLeft(typed, "-"), "=")
-	if f.Lookup(typed) != nil {
-		return err
-	}
-	var names []string
-	f.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
-	if like := suggest.Near(typed, names); like != "" {
-		return fmt.Errorf("%w, did you mean --%s?", err, like)
-	}
-	return err
 }
 
 func usage(f *flag.FlagSet, w io.Writer) {
