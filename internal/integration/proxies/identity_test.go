@@ -3,6 +3,8 @@ package proxies
 import (
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,6 +54,26 @@ func TestAnswersThroughTheProxyAreThoseOfTheService(t *testing.T) {
 					}
 				}
 			})
+		}
+	}
+}
+
+func TestEachServiceOfAFileHasAnAddressOfItsOwn(t *testing.T) {
+	p := file(t, fmt.Sprintf(`services:
+  orders:
+    proxy: {listen: "127.0.0.1:0", to: %q}
+  payments:
+    proxy:
+      listen: 127.0.0.1:0
+      to: %s
+      requireKey: [POST /echo]
+      scope: header:X-Customer
+`, serve(t, http1, serveGo), serve(t, h2c, serveGo)), "--store", filepath.Join(t.TempDir(), "keys.db"))
+	tr := newTransport(t, http1, "")
+	for service, want := range map[string]int{"orders": http.StatusOK, "payments": http.StatusBadRequest} {
+		a, err := goExchange(tr, p.urls[service], exchange{Method: "POST", Target: "/echo"})
+		if err != nil || a.Status != want {
+			t.Errorf("POST /echo without a key by the address of %s, %q: got %d, %v, want %d", service, p.urls[service], a.Status, err, want)
 		}
 	}
 }
