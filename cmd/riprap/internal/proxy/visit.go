@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -49,9 +50,10 @@ type Visit struct {
 	route     *route
 	guard     *guarded
 	intake    *intake
-	sends     int  // requests written to the service
-	waiting   bool // for the next attempt
-	answered  bool // the header of the service's answer came
+	sends     int         // requests written to the service
+	waiting   bool        // for the next attempt
+	answered  bool        // the header of the service's answer came
+	trailed   atomic.Bool // and its trailers, which nobody had announced perhaps
 }
 
 // An Attempt is one send to the service.
@@ -182,6 +184,9 @@ func answered(resp *http.Response) error {
 	v.close(time.Now(), nil)
 	if n := len(v.Attempts); n > 0 {
 		v.Attempts[n-1].Status = resp.StatusCode
+	}
+	if v.guard != nil && resp.ContentLength < 0 && resp.StatusCode != http.StatusSwitchingProtocols {
+		resp.Body = trailed{resp.Body, resp, v}
 	}
 	return nil
 }
