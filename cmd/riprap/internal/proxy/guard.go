@@ -88,7 +88,7 @@ func newGuard(p *manifest.Proxy) (*guard, error) {
 			}
 			methods := []string{method}
 			if method == "" {
-				methods = unsafeMethods
+				methods = manifest.UnsafeMethods
 			}
 			for _, m := range methods {
 				g.methods[m] = true
@@ -104,8 +104,6 @@ func newGuard(p *manifest.Proxy) (*guard, error) {
 	g.loose.seal()
 	return g, nil
 }
-
-var unsafeMethods = []string{"POST", "PATCH"}
 
 // overrides are fields by which some services let a request have another method than it has.
 var overrides = []string{"X-Http-Method-Override", "X-Http-Method", "X-Method-Override"}
