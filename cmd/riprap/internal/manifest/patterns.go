@@ -107,7 +107,7 @@ func (p *patterns) add(pattern string) error {
 			return fmt.Errorf("pattern %q conflicts with %q: some requests match both, and neither is the more specific one", short(pattern), short(other))
 		}
 	}
-	return fmt.Errorf("pattern %q can match nothing: want a path without //, . or ..", short(pattern))
+	return fmt.Errorf("pattern %q can match nothing: want a path without //, . and .. in it", short(pattern))
 }
 
 // takes reports whether a pattern goes together with those that are there, and enters it.

@@ -40,7 +40,7 @@ func TestAPatternThatConflictsIsAnErrorAtItsLine(t *testing.T) {
 		"requireKey: [\"POST /a/{x}\"]\n      acceptKey: [\"POST /{y}/b\"]":   `7:19: pattern "POST /{y}/b" conflicts with "POST /a/{x}": some requests match both, and neither is the more specific one`,
 		"requireKey: [/charge]\n      acceptKey: [PUT /refund, POST /charge]": `7:32: pattern "POST /charge" conflicts with "/charge": some requests match both, and neither is the more specific one`,
 		"requireKey: [POST /charge, POST /charge]":                            `6:34: pattern "POST /charge" is there twice`,
-		"requireKey: [/a//b]":                                                        `6:20: pattern "/a//b" can match nothing: want a path without //, . or ..`,
+		"requireKey: [/a//b]":                                                        `6:20: pattern "/a//b" can match nothing: want a path without //, . and .. in it`,
 		"routes: [\"/a/{x}\", {match: \"/{y}/b\"}]":                                  `6:34: pattern "/{y}/b" conflicts with "/a/{x}": some requests match both, and neither is the more specific one`,
 		"routes: [/charge, POST /charge]":                                            "", // the second one is more specific
 		"requireKey: [POST /charge]\n      routes: [/charge, POST /charge]":          "",
