@@ -103,8 +103,6 @@ type places struct {
 	keys    map[string][]atomic.Uint64 // of each service, by what became of them
 }
 
-const usualAttempt = 10 * time.Second // the bound of an attempt that riphttp has where the policy has none
-
 // newPlaces makes the places of a configuration, with what was counted before. A place that is not in it any more stays until
 // the one after it, so that what is shown has an end, whatever names there were.
 func newPlaces(old *places, config []manifest.Proxy, took *prometheus.HistogramVec) *places {
@@ -140,7 +138,7 @@ func (p *places) add(old *places, c *manifest.Proxy, r manifest.Route, took *pro
 	added := &place{
 		placeID: id,
 		labels:  []string{label(id.service), cmp.Or(label(id.route), others)},
-		ceiling: cmp.Or(policy.AttemptTimeout, usualAttempt),
+		ceiling: manifest.Effective(*policy).AttemptTimeout,
 	}
 	if before := old.byID[id]; before != nil {
 		added.tally = before.tally
