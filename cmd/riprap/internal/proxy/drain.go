@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"errors"
+	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -41,6 +42,23 @@ func (v *server) drain(ctx context.Context) (cut int64) {
 		wait(patience, func() bool { return v.underWay.Load() == 0 })
 	}
 	return cut
+}
+
+// baseKey is the key, in a request's context, of the context that all requests of its server are under.
+type baseKey struct{}
+
+// untilCut ends with its server what does not end with its client: the run of a key. What is cut becomes unknown at once, and
+// not when its lease is over, and its client is told so.
+func untilCut(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if base, ok := r.Context().Value(baseKey{}).(context.Context); ok {
+			ctx, cancel := context.WithCancelCause(r.Context())
+			defer cancel(nil)
+			defer context.AfterFunc(base, func() { cancel(context.Cause(base)) })()
+			r = r.WithContext(ctx)
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // wait waits until something is so, and returns false if ctx is done before.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/riprap-go/riprap/cmd/riprap/internal/manifest"
+	"github.com/riprap-go/riprap/idempotency"
 )
 
 func TestRequestsUnderWayAreFinishedAtTheEnd(t *testing.T) {
@@ -92,6 +93,29 @@ func TestWhatTakesTooLongIsCutAtTheEndAndCounted(t *testing.T) {
 	}
 	if said := r.said.String(); !strings.Contains(said, "ending: 2 requests are under way\n") || !strings.Contains(said, "cut 2 requests after 50ms\n") || !strings.HasSuffix(said, "ended\n") {
 		t.Errorf("said %q, want 2 requests under way, 2 cut, ended", said)
+	}
+}
+
+func TestARunThatIsCutAtTheEndIsUnknownAtOnce(t *testing.T) {
+	g, to := newGate(t)
+	c := configure(t, manifest.Proxy{Service: "a", To: to, RequireKey: []string{"POST /charge"}, Scope: "single-tenant"})
+	c.Drain = 50 * time.Millisecond
+	r := launch(t, c)
+	client := fresh(t)
+	result := sent(func() string {
+		req, _ := http.NewRequest("POST", r.server("a").url()+"/charge", strings.NewReader("amount=100"))
+		req.Header.Set("Idempotency-Key", "order-1")
+		return body(client.Do(req))
+	})
+	finished(t, "the request at the service", g.arrived)
+	finished(t, "the end", r.ending())
+	got := finished(t, "the request", result)
+	if !strings.HasPrefix(got, "502 ") || !strings.Contains(got, "outcome-unknown") || !strings.Contains(got, `"reached":"unknown"`) {
+		t.Errorf("the request that was cut = %s, want a 502 that says that its outcome is unknown", got)
+	}
+	list, err := r.store.List(t.Context(), idempotency.Filter{})
+	if err != nil || len(list) != 1 || list[0].State != idempotency.StateUnknown {
+		t.Errorf("keys = %+v, %v, want one that is unknown", list, err)
 	}
 }
 

@@ -57,6 +57,7 @@ func newServer(s site, l *net.TCPListener, errorLog *log.Logger) *server {
 	v := &server{site: s, listener: l, turn: newTurn(l, s.maxConnections), served: make(chan struct{})}
 	base, cut := context.WithCancelCause(context.Background())
 	v.cut = cut
+	base = context.WithValue(base, baseKey{}, base)
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(s.tls)

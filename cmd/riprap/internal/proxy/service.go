@@ -152,7 +152,7 @@ func (s *Service) keepKeys(keys idempotency.Store, scope func(*http.Request) str
 			Store: keys, Scope: scope, Optional: optional, Methods: keyedMethods,
 			Lease: s.config.Lease, Retention: s.config.Retention, MaxBody: s.config.MaxKeyedBody, MaxAnswer: s.config.MaxAnswer,
 			Observe: s.observe,
-		}.Handler(patiently(s.forward))
+		}.Handler(untilCut(patiently(s.forward)))
 	}
 	return nil
 }
