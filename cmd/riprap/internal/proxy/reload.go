@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,7 +118,7 @@ func (p *process) sitesFor(ctx context.Context, c *configuration) (spots []spot,
 					q.listener.Close()
 				}
 			}
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", cmp.Or(s.service, "admin"), err)
 		}
 		spots = append(spots, spot{s, l, nil})
 	}

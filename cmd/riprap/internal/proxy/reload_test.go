@@ -83,7 +83,12 @@ func TestAConfigurationThatCannotBeTakenChangesNothing(t *testing.T) {
 			l.Close()
 			c.fronts[1].Listen = free
 			return c
-		}, "another program has it"},
+		}, "c: cannot listen on " + taken.Addr().String() + ": another program has it"},
+		"an admin address that somebody has": {func() *configuration {
+			c := configure(t, a)
+			c.Admin = taken.Addr().String()
+			return c
+		}, "admin: cannot listen on " + taken.Addr().String()},
 		"a service that cannot be": {func() *configuration {
 			return configure(t, manifest.Proxy{Service: "a", To: "ftp://new"})
 		}, `got scheme "ftp"`},
