@@ -80,6 +80,18 @@ func CheckPattern(pattern string) error {
 	return nil
 }
 
+// CheckTogether reports whether at most one of some patterns is the right one for any request. A pattern without a method
+// stands for the methods; nil means any.
+func CheckTogether(methods, all []string) error {
+	p := newPatterns(methods)
+	for _, pattern := range all {
+		if err := p.add(pattern); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // patterns are some of which at most one may be the right one for a request.
 type patterns struct {
 	mux     *http.ServeMux

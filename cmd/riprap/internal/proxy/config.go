@@ -158,6 +158,9 @@ func (c *configuration) check() error {
 		taken[site{listen: c.Admin}.address()] = "the admin listener"
 	}
 	for _, f := range c.fronts {
+		if _, err := target(f.To); err != nil { // first: what follows would show a password in it
+			return fmt.Errorf("%s%s: %w", f.at, f.Service, err)
+		}
 		if leadsTo(f.To, f.Listen) {
 			return fmt.Errorf("%s%s: it listens on %s and sends to %s, which is itself: want the address of the service", f.at, f.Service, f.Listen, f.To)
 		}

@@ -49,6 +49,17 @@ func TestAProxyThatSendsToItselfIsRefused(t *testing.T) {
 	}
 }
 
+func TestAPasswordInAnAddressIsNotRepeated(t *testing.T) {
+	for _, to := range []string{
+		"http://me:secret@127.0.0.1:7070", "http://127.0.0.1:7070/?token=secret", "http://me:secret@", "me:secret@127.0.0.1:7070", "http://me:secret@127.0.0.1:70 70",
+	} {
+		q := &request{proxy: manifest.Proxy{Service: "a", Listen: "127.0.0.1:7070", To: to}}
+		if _, err := q.load(); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("sending to %s: %v, want an error without the secret", to, err)
+		}
+	}
+}
+
 func TestAFindingAtAProxyRefusesTheStart(t *testing.T) {
 	q := written(t, `services:
   payments:

@@ -116,6 +116,12 @@ func (q *request) check(given map[string]bool) (err error) {
 	if p.Listen, err = address("--listen", p.Listen); err != nil {
 		return err
 	}
+	if err := manifest.CheckTogether(manifest.UnsafeMethods, slices.Concat(p.RequireKey, p.AcceptKey)); err != nil {
+		return fmt.Errorf("--require-key, --accept-key: %w", err)
+	}
+	if err := manifest.CheckTogether(nil, q.routes); err != nil {
+		return fmt.Errorf("--route: %w", err)
+	}
 	if (p.TLSCert == "") != (p.TLSKey == "") {
 		return errors.New("--tls-cert and --tls-key belong together: want both, or none")
 	}

@@ -83,11 +83,16 @@ func TestFlagsThatMakeNoSenseAreRefused(t *testing.T) {
 		{[]string{"--listen", "http://127.0.0.1:7070", "--to", "http://a"}, "want HOST:PORT, not a URL"},
 		{[]string{"--listen", ":65536", "--to", "http://a"}, `want a port from 0 to 65535, got "65536"`},
 		{append(usual, "--admin", "7071"), `--admin "7071": want HOST:PORT`},
+		{append(usual, "--admin", "off"), `--admin "off": want HOST:PORT, such as 127.0.0.1:7070, or none`},
 		{append(usual, "--require-key", "POST /charge"), "--scope is missing"},
 		{append(usual, "--accept-key", "POST /charge"), "--scope is missing"},
 		{append(usual, "--require-key", "POST charge"), "want METHOD /PATH"},
 		{append(usual, "--require-key", "GET /charge"), "a GET needs no key"},
 		{append(usual, "--route", "GET reports"), "want METHOD /PATH"},
+		{append(usual, "--route", "GET /a", "--route", "GET /a"), `--route: pattern "GET /a" is there twice`},
+		{append(usual, "--route", "/{a}/b", "--route", "/b/{a}"), `--route: pattern "/b/{a}" conflicts with "/{a}/b": some requests match both`},
+		{append(keyed, "--accept-key", "POST /charge"), `--accept-key: pattern "POST /charge" is there twice`},
+		{append(keyed, "--accept-key", "/{a}/b", "--accept-key", "PATCH /b/{a}"), `pattern "PATCH /b/{a}" conflicts with "/{a}/b"`},
 		{append(usual, "--scope", "single-tenant"), "--scope is about keys, and no request has one"},
 		{append(usual, "--store", "x.db"), "--store is about keys"},
 		{append(usual, "--lease", "1m"), "--lease is about keys"},
@@ -97,6 +102,7 @@ func TestFlagsThatMakeNoSenseAreRefused(t *testing.T) {
 		{append(keyed, "--lease", "0s"), "want more than nothing"},
 		{append(keyed, "--retention", "1d"), "want a duration"},
 		{append(usual, "--timeout", "5"), "did you mean 5s?"},
+		{append(usual, "--timeout", "soon"), "10s or 1m30s, or none"},
 		{append(usual, "--timeout", "-5s"), "want more than nothing"},
 		{append(usual, "--drain", "0s"), "want more than nothing"},
 		{append(usual, "--attempts", "0"), "want a whole number from 1 on, or none"},
@@ -117,6 +123,8 @@ func TestFlagsThatMakeNoSenseAreRefused(t *testing.T) {
 	} {
 		if q, err := parse(test.args, nil); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("parse(%q) = %+v, %v, want an error with %q", test.args, q, err, test.want)
+		} else if strings.Contains(err.Error(), ".go:") || strings.Contains(err.Error(), "?,") {
+			t.Errorf("parse(%q) = %v, want words for people", test.args, err)
 		}
 	}
 }

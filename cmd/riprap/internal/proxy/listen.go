@@ -25,7 +25,7 @@ func address(what, text string, words ...string) (string, error) {
 	case err != nil && strings.Contains(text, "://"):
 		return "", fmt.Errorf("%s %q: want HOST:PORT, not a URL", what, text)
 	case err != nil:
-		return "", fmt.Errorf("%s %q: want HOST:PORT, such as 127.0.0.1:7070", what, text)
+		return "", fmt.Errorf("%s %q: want %s", what, text, strings.Join(append([]string{"HOST:PORT, such as 127.0.0.1:7070"}, words...), ", or "))
 	case wrong != nil:
 		return "", fmt.Errorf("%s %q: want a port from 0 to 65535, got %q", what, text, port)
 	}

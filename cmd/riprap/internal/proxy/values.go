@@ -33,6 +33,9 @@ func (l *limit) Set(text string) error {
 	}
 	var d suggest.Duration
 	if err := d.Set(text); err != nil {
+		if strings.HasSuffix(err.Error(), "?") { // what was meant is known
+			return err
+		}
 		return fmt.Errorf("%w, or none", err)
 	}
 	if d <= 0 {
